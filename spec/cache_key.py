@@ -1,0 +1,56 @@
+"""Keys: the canonical JSON of named parts, hashed.
+
+Two problems share a key only if every part is equal. Parts are named, so no two can run together,
+and the candidate set is sorted by name, so that a better ranking does not cost a hit.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import frozen
+
+from spec.candidate import Candidate
+from spec.canonical_json import Json, canonical, digest
+from spec.policy import Policy
+from spec.problem import Problem
+
+KEY_SCHEMA: Final = 1
+MAX_KEY_BYTES: Final = 384 * 1024
+"""Longest canonical text, in bytes of UTF-8 (S1)."""
+
+
+@frozen
+class CacheKey:
+    """One key, as text that explains and as the hash that is looked up."""
+
+    text: str
+    """Canonical JSON of the named parts."""
+    digest: str
+    """Lower-case hexadecimal SHA-256 of `text`."""
+
+
+def key_parts(
+    problem: Problem, candidates: Sequence[Candidate], reference: int, policy: Policy
+) -> dict[str, Json]:
+    """Return the named parts of the key. `reference` is an index into `candidates`."""
+    return {
+        "candidates": sorted(candidate.name for candidate in candidates),
+        "environment": problem.environment,
+        "lower_level": problem.lower_level,
+        "model": problem.model,
+        "operation": problem.operation,
+        "options": problem.options,
+        "policy": policy.key_part(),
+        "reference": candidates[reference].name,
+        "schema": KEY_SCHEMA,
+        "scope": problem.scope.value,
+        "workload": problem.workload,
+    }
+
+
+def cache_key(
+    problem: Problem, candidates: Sequence[Candidate], reference: int, policy: Policy
+) -> CacheKey:
+    """Return the key of a problem. Raises `InvalidValue` when a part is not canonical JSON."""
+    text = canonical(key_parts(problem, candidates, reference, policy))
+    return CacheKey(text, digest(text))

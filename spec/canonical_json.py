@@ -1,0 +1,117 @@
+"""Canonical JSON: one text for one value, so that equal keys are equal bytes.
+
+The rules are RFC 8785 restricted to integers: members sorted by UTF-16 code units, no white space,
+shortest escapes. Floating-point numbers are refused, because two languages may print one value in
+two ways, and a key that depends on printing hides a hit. The restriction to integers that a double
+can hold exactly (magnitude below 2**53) is RFC 8785's own.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from immutables import Map
+
+from spec.errors import InvalidValue
+
+Json: TypeAlias = "None | bool | int | str | Sequence[Json] | Mapping[str, Json]"
+"""What may be written: a value of plain containers, integers, strings, booleans and null."""
+
+LARGEST_INTEGER: Final = 2**53 - 1
+MAX_DEPTH: Final = 64
+
+_ESCAPED: Final = re.compile(r'[\x00-\x1f"\\]')
+_SHORT: Final = {
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
+
+def canonical(value: Json) -> str:
+    """Return the canonical text of `value`.
+
+    Raises `InvalidValue` for a float, an integer of magnitude 2**53 or more, a member name that is
+    not a string, a lone surrogate, nesting deeper than `MAX_DEPTH`, or any other type.
+    """
+    parts: list[str] = []
+    _write(value, parts, 0)
+    return "".join(parts)
+
+
+def digest(text: str) -> str:
+    """Return the lower-case hexadecimal SHA-256 of `text` in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def freeze(value: Json) -> Json:
+    """Return an equal value that nobody can change: tuples for sequences, maps for mappings."""
+    if isinstance(value, Mapping):
+        return Map({name: freeze(member) for name, member in value.items()})
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def _write(value: Json, parts: list[str], depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidValue("json", f"depth {depth}", f"at most {MAX_DEPTH} levels", "S1")
+    if value is None:
+        parts.append("null")
+    elif value is True:
+        parts.append("true")
+    elif value is False:
+        parts.append("false")
+    elif isinstance(value, str):
+        parts.append(_string(value))
+    elif isinstance(value, int):
+        if abs(value) > LARGEST_INTEGER:
+            raise InvalidValue("json", str(value), f"magnitude at most {LARGEST_INTEGER}", "S1")
+        parts.append(int.__repr__(value))
+    elif isinstance(value, Mapping):
+        _write_object(value, parts, depth)
+    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        parts.append("[")
+        for position, item in enumerate(value):
+            if position:
+                parts.append(",")
+            _write(item, parts, depth + 1)
+        parts.append("]")
+    else:
+        raise InvalidValue("json", type(value).__name__, "an integer, string, list or object", "S1")
+
+
+def _write_object(value: Mapping[str, Json], parts: list[str], depth: int) -> None:
+    for name in value:
+        if not isinstance(name, str):
+            raise InvalidValue("json member name", repr(name), "a string", "S1")
+    parts.append("{")
+    for position, name in enumerate(sorted(value, key=_utf16)):
+        if position:
+            parts.append(",")
+        parts.append(_string(name))
+        parts.append(":")
+        _write(value[name], parts, depth + 1)
+    parts.append("}")
+
+
+def _utf16(name: str) -> bytes:
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def _string(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidValue("json string", ascii(text), "no lone surrogates", "S1") from error
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _SHORT.get(character, f"\\u{ord(character):04x}")

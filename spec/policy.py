@@ -1,0 +1,112 @@
+"""What the owner of a selector wants: limits, thresholds, rules. Validated field by field."""
+
+from collections.abc import Callable
+from enum import Enum
+from fractions import Fraction
+from typing import Final
+
+import attrs
+from attrs import field, frozen
+
+from spec.canonical_json import Json
+from spec.errors import InvalidValue
+from spec.evidence.anytime_valid import AnytimeValid
+from spec.evidence.median_mad import MedianMad
+from spec.evidence.rule import EvidenceRule
+from spec.regression import RegressionRule, WindowMedian
+
+SECOND_NS: Final = 1_000_000_000
+YEAR_S: Final = 366 * 86_400
+
+
+class Mode(Enum):
+    """What a selector may do."""
+
+    EXPLORE = "explore"
+    CACHE_ONLY = "cache-only"
+    DISABLED = "disabled"
+
+
+def _between(low: int, high: int, unit: str) -> Callable[[object, "attrs.Attribute[int]", int], None]:
+    def check(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            need = f"an integer from {low} to {high} {unit}"
+            raise InvalidValue(attribute.name, repr(value), need, "policy")
+
+    return check
+
+
+def _speedup(_: object, attribute: "attrs.Attribute[Fraction]", value: Fraction) -> None:
+    if not isinstance(value, Fraction) or not 1 <= value <= 1000:
+        raise InvalidValue(attribute.name, repr(value), "a Fraction from 1 to 1000", "policy")
+
+
+def _workspace(_: object, attribute: "attrs.Attribute[int | None]", value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not 0 <= value <= 2**53 - 1):
+        need = "None or an integer from 0 to 2**53 - 1 bytes"
+        raise InvalidValue(attribute.name, repr(value), need, "policy")
+
+
+@frozen
+class Policy:
+    """One selector's rules. Every field states what breaks outside its range."""
+
+    mode: Mode = Mode.EXPLORE
+    require_validation: bool = True
+    """Whether a winner must have been verified. Waiving it serves plans whose outputs nobody
+    compared."""
+    tolerance: str = field(default="by-type", validator=attrs.validators.matches_re(r"[ -~]{1,256}"))
+    """Name of the comparison that the validator applies; part of the key, since what passes under a
+    loose one may fail under a tight one. 1 to 256 printable ASCII characters."""
+    min_speedup: Fraction = field(default=Fraction(103, 100), validator=_speedup)
+    """Reference time over candidate time that a promotion needs. Below 1 a slower plan could win;
+    at exactly 1 any advantage that passes the evidence rule counts."""
+    evidence: EvidenceRule = field(factory=AnytimeValid)
+    regression: RegressionRule = field(factory=WindowMedian)
+    warmups: int = field(default=1, validator=_between(1, 100, "measurements"))
+    """Unscored measurements of each candidate before its first block. At 0 the first block would
+    pay allocation and lazy compilation, and the candidate would look slow for ever."""
+    budget_ns: int = field(default=30 * SECOND_NS, validator=_between(1, 86_400 * SECOND_NS, "ns"))
+    """Time for one search, by the monotonic clock, creation of candidates included. At 0 nothing
+    could ever be tried."""
+    max_candidates: int = field(default=64, validator=_between(1, 4096, "candidates"))
+    """How many candidates one search tries, the reference included. At 1 it only measures the
+    reference."""
+    max_parallel: int = field(default=1, validator=_between(1, 1024, "searches"))
+    """Searches at a time over all environments. Searches that share a machine disturb each other;
+    more than 1 is for environments on different devices."""
+    capacity: int = field(default=1024, validator=_between(1, 2**20, "keys"))
+    """Keys held in memory; the first in leaves first, with everything that belongs to it."""
+    reports: int = field(default=128, validator=_between(0, 2**16, "reports"))
+    """Search reports held in memory."""
+    ttl_s: int = field(default=30 * 86_400, validator=_between(1, 10 * YEAR_S, "s"))
+    """How long a complete decision holds. Machines change slowly; at 0 nothing would be remembered."""
+    retry_after_s: int = field(default=3_600, validator=_between(1, YEAR_S, "s"))
+    """When a transient failure or an incomplete search is looked at again. Too short repeats a
+    failing search at every call; too long keeps a passing shortage alive."""
+    max_workspace_bytes: int | None = field(default=None, validator=_workspace)
+    """Extra memory that a candidate may need; None is no limit. Under a limit, a candidate whose
+    need is unknown is not tried."""
+    seed: int = field(default=0, validator=_between(0, 2**53 - 1, ""))
+    """Source of the block order (E3)."""
+
+    def key_part(self) -> Json:
+        """The fields that change what a decision means. Budgets and capacities are left out: they
+        change when a decision is made, not whether it holds."""
+        return {
+            "evidence": _evidence_part(self.evidence),
+            "min_speedup": [self.min_speedup.numerator, self.min_speedup.denominator],
+            "require_validation": self.require_validation,
+            "tolerance": self.tolerance,
+        }
+
+
+def _evidence_part(rule: EvidenceRule) -> Json:
+    name = {MedianMad: "median-mad", AnytimeValid: "anytime-valid"}[type(rule)]
+    fields: dict[str, Json] = {"rule": name}
+    for attribute in attrs.fields(type(rule)):
+        value = getattr(rule, attribute.name)
+        fields[attribute.name] = (
+            [value.numerator, value.denominator] if isinstance(value, Fraction) else value
+        )
+    return fields

@@ -1,0 +1,73 @@
+"""A decision worth keeping, with the evidence it rests on."""
+
+from enum import Enum
+from fractions import Fraction
+from typing import Final
+
+from attrs import field, frozen, validators
+
+from spec.errors import InvalidValue
+from spec.moment import Moment
+from spec.problem import Scope
+
+SCHEMA_VERSION: Final = 1
+CLOCK_SKEW_S: Final = 300
+"""How far in the future a record may be dated. Machines that share a store disagree by seconds;
+without the allowance every fresh record of a faster clock would be a miss."""
+
+
+class Origin(Enum):
+    """Where a record was measured."""
+
+    LOCAL = "local"
+    IMPORTED = "imported"
+
+
+def _ratio(_: object, __: object, value: Fraction) -> None:
+    if value <= 0:
+        raise InvalidValue("ratio", str(value), "a positive rational", "S11")
+
+
+@frozen
+class Record:
+    """Data only. Evidence for ranking anywhere; evidence for serving only after a validation in the
+    process that serves (S5)."""
+
+    key: str = field(validator=validators.min_len(1))
+    """Hexadecimal SHA-256 of the canonical key."""
+    scope: Scope
+    winner: str = field(validator=validators.min_len(1))
+    reference: str = field(validator=validators.min_len(1))
+    created_s: int = field(validator=validators.ge(0))
+    """Wall-clock seconds since 1970 when the decision was made."""
+    reference_ns: int = field(validator=validators.gt(0))
+    """Median time of the reference in the winner's blocks, per measurement."""
+    winner_ns: int = field(validator=validators.gt(0))
+    ratio: Fraction = field(validator=_ratio)
+    """Winner over reference, median of blocks; 1 when the reference won."""
+    dispersion: Fraction
+    """Relative median absolute deviation of the block ratios; 0 when the reference won."""
+    blocks: int = field(validator=validators.ge(0))
+    verified: bool
+    """Whether a validator compared the winner's outputs with the reference's and passed them."""
+    feeds: int = field(default=0, validator=validators.ge(0))
+    """On how many different feeds it was verified."""
+    provisional: bool = False
+    """Verified on synthetic feeds only: ranks, and must be verified on real ones before serving."""
+    complete: bool = True
+    """Whether every eligible candidate got its turn. An incomplete search is looked at again after
+    the policy's `retry_after_s`, a complete one after `ttl_s`."""
+    origin: Origin = Origin.LOCAL
+
+    def lifetime_s(self, ttl_s: int, retry_after_s: int) -> int:
+        """Seconds for which the decision holds."""
+        return ttl_s if self.complete else min(ttl_s, retry_after_s)
+
+    def age_s(self, now: Moment) -> int:
+        """Seconds since it was made, by the wall clock; negative when dated in the future."""
+        return now.wall_s - self.created_s
+
+    def is_fresh(self, now: Moment, ttl_s: int, retry_after_s: int) -> bool:
+        """Whether it may still be used. A record from the future (beyond `CLOCK_SKEW_S`) may not:
+        its clock or ours is wrong, and its age is unknown."""
+        return -CLOCK_SKEW_S <= self.age_s(now) < self.lifetime_s(ttl_s, retry_after_s)
