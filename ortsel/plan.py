@@ -1,0 +1,92 @@
+"""One way to run a model with ONNX Runtime, as a value.
+
+A plan is complete: the same plan, model and machine build the same session in any process. That is
+why a trial in a child process says something about the session that will serve.
+"""
+
+from typing import TypeAlias
+
+from attrs import evolve, field, frozen
+
+from spec.canonical_json import Json
+
+Attribute: TypeAlias = bool | int | str
+
+
+def _sorted_pairs(pairs: "dict[str, str] | tuple[tuple[str, str], ...]") -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(dict(pairs).items()))
+
+
+@frozen
+class Provider:
+    """An execution provider with its options, all as strings, as ONNX Runtime takes them."""
+
+    name: str
+    options: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_pairs)
+
+
+@frozen
+class SessionSettings:
+    """What `onnxruntime.SessionOptions` holds, as a value."""
+
+    attributes: tuple[tuple[str, Attribute], ...] = field(
+        default=(), converter=lambda pairs: tuple(sorted(dict(pairs).items()))
+    )
+    """Plain attributes that differ from ONNX Runtime's defaults; enumerations by their number."""
+    config: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_pairs)
+    """Session configuration entries."""
+    free_dimensions: tuple[tuple[str, int], ...] = field(
+        default=(), converter=lambda pairs: tuple(sorted(dict(pairs).items()))
+    )
+    """Free-dimension overrides by name."""
+    free_denotations: tuple[tuple[str, int], ...] = field(
+        default=(), converter=lambda pairs: tuple(sorted(dict(pairs).items()))
+    )
+    """Free-dimension overrides by denotation."""
+    custom_op_libraries: tuple[str, ...] = ()
+    """Paths of custom operator libraries, in order of registration."""
+
+    def attribute(self, name: str, default: Attribute) -> Attribute:
+        """Return the value of a plain attribute, or the default when it was not set."""
+        return dict(self.attributes).get(name, default)
+
+    def with_attribute(self, name: str, value: Attribute) -> "SessionSettings":
+        """Return a copy in which one plain attribute has another value."""
+        return evolve(self, attributes=tuple((dict(self.attributes) | {name: value}).items()))
+
+    def with_config(self, name: str, value: str) -> "SessionSettings":
+        """Return a copy in which one configuration entry has another value."""
+        return evolve(self, config=tuple((dict(self.config) | {name: value}).items()))
+
+
+@frozen
+class Plan:
+    """Providers, session settings and graph variant under a stable name."""
+
+    name: str
+    """Identity across processes and versions: equal names mean equal plans for the same model."""
+    providers: tuple[Provider, ...] | None = None
+    """In order of precedence; None is what ONNX Runtime does when nobody names one."""
+    settings: SessionSettings = SessionSettings()
+    variant: str = ""
+    """Graph variant that is built from the model first; empty is the model as it is."""
+    disabled_optimizers: tuple[str, ...] = ()
+    notes: str = field(default="", eq=False)
+    """What is different about it, for people."""
+
+    def parts(self) -> Json:
+        """The plan as named parts of a key."""
+        return {
+            "disabled_optimizers": sorted(self.disabled_optimizers),
+            "providers": None
+            if self.providers is None
+            else [[provider.name, dict(provider.options)] for provider in self.providers],
+            "settings": {
+                "attributes": dict(self.settings.attributes),
+                "config": dict(self.settings.config),
+                "custom_op_libraries": list(self.settings.custom_op_libraries),
+                "free_denotations": dict(self.settings.free_denotations),
+                "free_dimensions": dict(self.settings.free_dimensions),
+            },
+            "variant": self.variant,
+        }
