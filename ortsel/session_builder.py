@@ -64,9 +64,11 @@ def build_session(
 
 def nodes_by_provider(session: "onnxruntime.InferenceSession") -> dict[str, int] | None:
     """Return how many nodes each provider took, or None where ONNX Runtime does not say."""
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
     try:
         subgraphs = session.get_provider_graph_assignment_info()
-    except (AttributeError, RuntimeError):
+    except (AttributeError, Fail):  # an older ONNX Runtime, or nothing was recorded
         return None
     counts: dict[str, int] = {}
     for subgraph in subgraphs:
