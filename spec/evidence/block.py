@@ -40,7 +40,7 @@ def _two_positive_times(
     _block: "Block", attribute: "Attribute[tuple[int, int]]", times_ns: tuple[int, int]
 ) -> None:
     right = (
-        isinstance(times_ns, tuple)
+        type(times_ns) is tuple
         and len(times_ns) == RUNS_PER_SIDE
         and all(type(time_ns) is int and time_ns > 0 for time_ns in times_ns)
     )

@@ -25,7 +25,7 @@ def fraction_between(
     """Return a validator for an exact fraction strictly between `low` and `high`."""
 
     def check(_owner: object, attribute: "Attribute[Fraction]", value: Fraction) -> None:
-        if not isinstance(value, Fraction) or not low < value < high:
+        if type(value) is not Fraction or not low < value < high:
             need = f"a Fraction strictly between {low} and {high}"
             raise InvalidValue(attribute.name, repr(value), need, rule)
 

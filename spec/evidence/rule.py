@@ -19,13 +19,13 @@ def assess(rule: EvidenceRule, ratios: Sequence[Fraction], min_speedup: Fraction
     A verdict other than `Undecided` stands: more blocks behind the same ones never change it.
     Raises `InvalidValue` for a ratio that is not a positive `Fraction` or a minimum under 1.
     """
-    if not isinstance(min_speedup, Fraction) or min_speedup < 1:
+    if type(min_speedup) is not Fraction or min_speedup < 1:
         need = "a Fraction >= 1"
         raise InvalidValue(
             "min_speedup", repr(min_speedup), need, "S7: promotion is an improvement"
         )
     for ratio in ratios:
-        if not isinstance(ratio, Fraction) or ratio.numerator <= 0:
+        if type(ratio) is not Fraction or ratio.numerator <= 0:
             need = "a Fraction > 0"
             raise InvalidValue("ratios", repr(ratio), need, "E3: a ratio of times is positive")
     match rule:
