@@ -1,0 +1,117 @@
+"""Why a session serves what it serves: a value that prints as tables and turns into rows."""
+
+from fractions import Fraction
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from spec.report import CandidateReport
+
+Cell: TypeAlias = str | int | float | bool | None
+
+
+def _float(ratio: Fraction | None) -> float | None:
+    return None if ratio is None else float(ratio)
+
+
+@frozen
+class WorkloadExplanation:
+    """One shape: the decision, its evidence, and how every candidate fared."""
+
+    workload: str
+    """Shapes and types of the inputs, as text."""
+    plan: str
+    """Name of the plan that serves; "reference" is the session as it would be without ortsel."""
+    source: str
+    """Which rule answered: tuned, memory, stored, cache-miss, bypassed, ..."""
+    verified: bool
+    ratio: Fraction | None
+    """Time of the plan over the reference's as measured; None where nothing was measured."""
+    reason: str
+    key: str = ""
+    """Hexadecimal SHA-256 under which the decision is stored; empty without one."""
+    candidates: tuple[CandidateReport, ...] = ()
+    """In the order in which they were tried; empty for a decision that was not made here."""
+    changes: tuple[tuple[str, str], ...] = ()
+    """What each plan does differently, by its name."""
+    elapsed_ns: int = 0
+
+    def row(self) -> dict[str, Cell]:
+        """Return the decision as plain values."""
+        return {
+            "workload": self.workload,
+            "plan": self.plan,
+            "source": self.source,
+            "verified": self.verified,
+            "ratio": _float(self.ratio),
+            "reason": self.reason,
+            "key": self.key,
+            "elapsed_s": self.elapsed_ns / 1e9,
+        }
+
+    def candidate_rows(self) -> list[dict[str, Cell]]:
+        """Return every candidate as plain values."""
+        changes = dict(self.changes)
+        return [
+            {
+                "workload": self.workload,
+                "plan": report.name,
+                "outcome": report.outcome.value,
+                "ratio": _float(report.ratio),
+                "noise": _float(report.dispersion),
+                "blocks": report.blocks,
+                "verified": report.verified,
+                "first_call_ms": None if report.first_ns is None else report.first_ns / 1e6,
+                "median_ms": None if report.median_ns is None else report.median_ns / 1e6,
+                "reason": report.reason,
+                "changes": changes.get(report.name, ""),
+            }
+            for report in self.candidates
+        ]
+
+
+@frozen
+class Explanation:
+    """Everything that one session decided so far."""
+
+    workloads: tuple[WorkloadExplanation, ...] = field(converter=tuple)
+    not_tuned: str = ""
+    """Why this session never tunes; empty when it may."""
+
+    def rows(self) -> list[dict[str, Cell]]:
+        """Return one plain dict per decision, ready for a data frame."""
+        return [workload.row() for workload in self.workloads]
+
+    def candidate_rows(self) -> list[dict[str, Cell]]:
+        """Return one plain dict per decision and candidate."""
+        return [row for workload in self.workloads for row in workload.candidate_rows()]
+
+    def __str__(self) -> str:
+        """Return everything as text of fixed-width tables."""
+        lines = [f"not tuned: {self.not_tuned}"] if self.not_tuned else []
+        if not self.workloads and not lines:
+            lines.append("no shape was seen yet")
+        for workload in self.workloads:
+            lines.extend(_workload_lines(workload))
+        return "\n".join(lines)
+
+
+def _workload_lines(workload: WorkloadExplanation) -> list[str]:
+    ratio = "not measured" if workload.ratio is None else f"ratio {float(workload.ratio):.3f}"
+    verified = "verified" if workload.verified else "not verified"
+    lines = [
+        f"{workload.workload}",
+        f"  serves {workload.plan} ({workload.source}, {ratio}, {verified}): {workload.reason}",
+    ]
+    if not workload.candidates:
+        return lines
+    width = max(len(report.name) for report in workload.candidates)
+    lines.append(f"  {'candidate':<{width}}  {'ratio':>6}  {'noise':>6}  blocks  outcome")
+    for report in workload.candidates:
+        measured = "-" if report.ratio is None else f"{float(report.ratio):.3f}"
+        noise = "-" if report.dispersion is None else f"{float(report.dispersion):.3f}"
+        outcome = f"{report.outcome.value}{': ' + report.reason if report.reason else ''}"
+        lines.append(
+            f"  {report.name:<{width}}  {measured:>6}  {noise:>6}  {report.blocks:>6}  {outcome}"
+        )
+    return lines

@@ -1,0 +1,124 @@
+"""What a user may set about selection: one frozen value, given as `selection=`."""
+
+import os
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import attrs
+from attrs import evolve, field, frozen
+
+from ortsel.errors import UsageError
+from ortsel.plan import Plan
+from spec.policy import SECOND_NS, Mode, Policy
+
+if TYPE_CHECKING:
+    from ortsel.candidates import CandidateFacts
+    from ortsel.progress import Progress
+
+DEFAULT_STORE: Final = "default"
+"""The platform's cache folder."""
+
+Candidates: TypeAlias = "Sequence[Plan] | Callable[[CandidateFacts], Sequence[Plan]] | None"
+
+
+class SelectionMode(Enum):
+    """When a session may measure, and what it does meanwhile."""
+
+    BLOCKING = "blocking"
+    """Tune inside the first call of a shape; that call takes up to `budget_s` longer."""
+    CACHE_ONLY = "cache-only"
+    """Serve decisions that the store holds; never measure."""
+    DISABLED = "disabled"
+    """Plain ONNX Runtime."""
+
+
+_POLICY_MODES: Final = {
+    SelectionMode.BLOCKING: Mode.EXPLORE,
+    SelectionMode.CACHE_ONLY: Mode.CACHE_ONLY,
+    SelectionMode.DISABLED: Mode.DISABLED,
+}
+
+
+def _mode(value: "str | SelectionMode") -> SelectionMode:
+    try:
+        return SelectionMode(value)
+    except ValueError as error:
+        known = ", ".join(repr(mode.value) for mode in SelectionMode)
+        raise UsageError("mode", repr(value), f"one of {known}") from error
+
+
+def _budget(_: object, __: object, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 86_400:
+        raise UsageError("budget_s", repr(value), "a number of seconds above 0, at most 86400")
+
+
+def _seed(_: object, __: object, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise UsageError("seed", repr(value), "an integer from 0 to 2**53 - 1")
+
+
+def _max_shapes(_: object, __: object, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**20:
+        raise UsageError("max_shapes", repr(value), "an integer from 1 to 2**20")
+
+
+def _policy(_: object, __: object, value: Policy) -> None:
+    if not isinstance(value, Policy):
+        raise UsageError("policy", repr(value), "a spec.policy.Policy")
+
+
+def _store(value: "str | os.PathLike[str] | None") -> str | None:
+    if value is None:
+        return None
+    try:
+        return os.fspath(value)
+    except TypeError as error:
+        raise UsageError("store", repr(value), "a path, or None for no file") from error
+
+
+@frozen
+class SelectionConfig:
+    """How a session selects. Raises `UsageError` for a value outside its range."""
+
+    mode: SelectionMode = field(default=SelectionMode.CACHE_ONLY, converter=_mode)
+    """A mode or its word: "blocking", "cache-only", "disabled"."""
+    store: str | None = field(default=DEFAULT_STORE, converter=_store)
+    """Path of the store's file; "default" is the platform's cache folder; None keeps decisions in
+    memory only."""
+    budget_s: float = field(default=30.0, validator=_budget)
+    """Wall-clock seconds for one search."""
+    policy: Policy = field(factory=Policy, validator=_policy)
+    """Thresholds and rules. Its mode, budget and seed are taken from this value instead."""
+    candidates: Candidates = None
+    """Plans to try besides the reference, or a function that makes them from facts about the machine
+    and the model; None is ortsel's own catalogue."""
+    seed: int = field(default=0, validator=_seed)
+    """Source of the order of measurements."""
+    max_shapes: int = field(default=256, validator=_max_shapes)
+    """How many shapes one session remembers a choice for; the first in leaves first."""
+    progress: "Callable[[Progress], None] | None" = field(default=None, eq=False)
+    """Called during a search, from the thread that searches."""
+
+    def effective_policy(self) -> Policy:
+        """The policy with this value's mode, budget and seed."""
+        return evolve(
+            self.policy,
+            mode=_POLICY_MODES[self.mode],
+            budget_ns=max(1, round(self.budget_s * SECOND_NS)),
+            seed=self.seed,
+        )
+
+
+def as_config(value: "SelectionConfig | None") -> SelectionConfig:
+    """Return the configuration that the keyword `selection` stands for; None is the default."""
+    if value is None:
+        return SelectionConfig()
+    if not isinstance(value, SelectionConfig):
+        raise UsageError("selection", repr(value), "an ortsel.SelectionConfig or None")
+    return value
+
+
+def fields() -> tuple[str, ...]:
+    """Names of what can be set, for messages and documentation."""
+    return tuple(attribute.name for attribute in attrs.fields(SelectionConfig))

@@ -1,0 +1,272 @@
+"""Drives the reference model: turns effects into actions and their outcomes into events.
+
+The engine's state is replaced under a lock that is held for one step only. Every effect runs
+outside of it, in the thread that made the request, so that no caller waits for another's trial.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol, assert_never
+
+from attrs import frozen
+
+from ortsel.store.store import Store, StoreError
+from spec.cache_key import cache_key
+from spec.candidate import Candidate
+from spec.decision import Decision
+from spec.engine.effect import (
+    Answer,
+    Effect,
+    LoadRecord,
+    Measure,
+    Purpose,
+    RemoveRecord,
+    SaveRecord,
+    Validate,
+)
+from spec.engine.event import (
+    Abandoned,
+    Event,
+    Invalidated,
+    Measured,
+    RecordAbsent,
+    RecordLoaded,
+    RecordUnreadable,
+    Requested,
+    StoreFailed,
+    TrialFailed,
+    Unverifiable,
+    Validated,
+)
+from spec.engine.fingerprint import lower_level_fingerprint
+from spec.engine.state import State, initial_state
+from spec.engine.step import step
+from spec.failure import Failure
+from spec.moment import Moment
+from spec.policy import Policy
+from spec.problem import Problem
+from spec.record import Record
+from spec.report import TrialReport
+
+log = logging.getLogger("ortsel")
+
+
+class TrialFailedError(Exception):
+    """A trial did not work; `failure` says how."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.kind.value}: {failure.code}: {failure.detail}")
+        self.failure = failure
+
+
+@frozen
+class Verified:
+    """The outputs were compared and are equal, on `feeds` different feeds."""
+
+    feeds: int
+    provisional: bool = False
+
+
+@frozen
+class CannotVerify:
+    """The outputs cannot be compared."""
+
+    reason: str
+
+
+class TrialRunner(Protocol):
+    """What the selector needs from whoever can run candidates. Indices are positions in the request.
+
+    A measurement includes all work whose cost belongs to the candidate; deadlines are monotonic
+    nanoseconds. Both raise `TrialFailedError`.
+    """
+
+    def measure(self, candidate: int, purpose: Purpose, deadline_ns: int) -> int:
+        """Return the mean time of one call, in nanoseconds."""
+        ...
+
+    def validate(self, reference: int, candidate: int, deadline_ns: int) -> Verified | CannotVerify:
+        """Compare outputs; raise with kind rejected when they differ."""
+        ...
+
+    def record_loaded(self, record: Record) -> None:
+        """Hear that the next validation is for a stored record, which is then served unmeasured."""
+        ...
+
+
+def read_moment() -> Moment:
+    """Return the time now, by both clocks."""
+    return Moment(time.monotonic_ns(), int(time.time()))
+
+
+@frozen
+class _Context:
+    """What belongs to the request whose effects are being executed."""
+
+    event: Requested
+    runner: TrialRunner
+    policy: Policy
+
+    def key_text(self, digest: str) -> str:
+        """Return the named parts behind a digest, for the store to explain later; empty when the
+        digest is not this request's."""
+        event = self.event
+        key = cache_key(event.problem, event.candidates, event.reference, self.policy)
+        return key.text if key.digest == digest else ""
+
+
+class Selector:
+    """One engine state with its store, shared by all sessions of one policy and store."""
+
+    def __init__(
+        self, policy: Policy, store: Store, clock: Callable[[], Moment] = read_moment
+    ) -> None:
+        self.policy = policy
+        self.store = store
+        self._clock = clock
+        self._state = initial_state(policy)
+        self._lock = threading.Lock()
+        self._next_request = 0
+        self._process = os.getpid()
+
+    @property
+    def state(self) -> State:
+        """The engine's state, an immutable value."""
+        return self._state
+
+    def report(self, key: str) -> TrialReport | None:
+        """Return the newest search report for a key held in memory."""
+        for report in reversed(tuple(self._state.reports)):
+            if report.key == key:
+                return report
+        return None
+
+    def lower_level(self) -> str:
+        """Fingerprint of the decisions below a pipeline that are held now (S12)."""
+        return lower_level_fingerprint(self._state, self._clock())
+
+    def select(
+        self,
+        problem: Problem,
+        candidates: Sequence[Candidate],
+        reference: int,
+        runner: TrialRunner,
+        *,
+        nested: bool = False,
+    ) -> Decision | Failure:
+        """Return the one answer to a request. Never waits for another request's trial.
+
+        Whatever the runner raises besides `TrialFailedError` (an interrupt, a defect) abandons the
+        search, so that nothing stays pending, and is raised on.
+        """
+        with self._lock:
+            self._next_request += 1
+            request = self._next_request
+        event = Requested(request, self._clock(), problem, tuple(candidates), reference, nested)
+        try:
+            return self._drive(request, event, runner)
+        except BaseException as error:
+            self._abandon(request, repr(error))
+            raise
+
+    def invalidate(self, decision: Decision, reference: str, *, ban: bool, reason: str) -> None:
+        """Forget a decision that proved wrong while it was served (S9)."""
+        self._feed(
+            Invalidated(self._clock(), decision.key, decision.name, reference, ban, reason)
+        )
+
+    def forget_process(self) -> None:
+        """Start over in a forked child: locks, trials and decisions of the parent are not ours."""
+        self._lock = threading.Lock()
+        self._state = initial_state(self.policy)
+        self._process = os.getpid()
+
+    def _drive(self, request: int, event: Requested, runner: TrialRunner) -> Decision | Failure:
+        answer: Decision | Failure | None = None
+        context = _Context(event, runner, self.policy)
+        waiting: deque[Event] = deque([event])
+        while waiting:
+            for effect in self._step(waiting.popleft()):
+                outcome = self._execute(effect, context)
+                if isinstance(outcome, Answer):
+                    answer = outcome.result
+                elif outcome is not None:
+                    waiting.append(outcome)
+        if answer is None:  # the engine answers every request exactly once
+            message = f"request {request} ended without an answer"
+            raise AssertionError(message)
+        return answer
+
+    def _feed(self, event: Event) -> None:
+        for effect in self._step(event):
+            outcome = self._execute(effect, None)
+            if outcome is not None and not isinstance(outcome, Answer):
+                self._feed(outcome)
+
+    def _abandon(self, request: int, reason: str) -> None:
+        with self._lock:
+            under_way = request in self._state.searches
+        if under_way:
+            self._feed(Abandoned(request, self._clock(), reason))
+
+    def _step(self, event: Event) -> tuple[Effect, ...]:
+        with self._lock:
+            transition = step(self._state, event)
+            self._state = transition.state
+        return transition.effects
+
+    def _execute(self, effect: Effect, context: "_Context | None") -> Event | Answer | None:
+        match effect:
+            case Answer():
+                return effect
+            case LoadRecord(request, key):
+                return self._load(request, key, context)
+            case SaveRecord(record):
+                text = "" if context is None else context.key_text(record.key)
+                return self._write(record.key, lambda: self.store.save(record, text))
+            case RemoveRecord(key):
+                return self._write(key, lambda: self.store.remove(key))
+            case Measure() | Validate():
+                if context is None:
+                    message = f"{effect} outside a request"
+                    raise AssertionError(message)
+                return self._trial(effect, context.runner)
+            case _:
+                assert_never(effect)
+
+    def _load(self, request: int, key: str, context: "_Context | None") -> Event:
+        try:
+            record = self.store.load(key)
+        except StoreError as error:
+            log.warning("ortsel: stored decision not used: %s", error)
+            return RecordUnreadable(request, self._clock(), str(error))
+        if record is None:
+            return RecordAbsent(request, self._clock())
+        if context is not None:
+            context.runner.record_loaded(record)
+        return RecordLoaded(request, self._clock(), record)
+
+    def _write(self, key: str, action: Callable[[], None]) -> Event | None:
+        try:
+            action()
+        except StoreError as error:
+            log.warning("ortsel: decision not written to the store: %s", error)
+            return StoreFailed(self._clock(), key, str(error))
+        return None
+
+    def _trial(self, effect: Measure | Validate, runner: TrialRunner) -> Event:
+        request = effect.request
+        try:
+            if isinstance(effect, Measure):
+                latency_ns = runner.measure(effect.candidate, effect.purpose, effect.deadline_ns)
+                return Measured(request, self._clock(), latency_ns)
+            verdict = runner.validate(effect.reference, effect.candidate, effect.deadline_ns)
+        except TrialFailedError as error:
+            return TrialFailed(request, self._clock(), error.failure)
+        if isinstance(verdict, CannotVerify):
+            return Unverifiable(request, self._clock(), verdict.reason)
+        return Validated(request, self._clock(), verdict.feeds, verdict.provisional)
