@@ -1,0 +1,96 @@
+"""The five weighted terms of a score, each an exact share from 0 to 1 (rules R4 to R10)."""
+
+from fractions import Fraction
+
+from attrs import field, frozen
+
+from spec.errors import InvalidValue
+from spec.ranking.bounds import unit_interval
+from spec.ranking.history import History, Usage
+from spec.ranking.kernel import SizeRange
+
+NEUTRAL = Fraction(1, 2)
+"""What stands where nothing is known: neither praise nor blame."""
+
+
+@frozen
+class Weights:
+    """How much each term counts. They sum to 1, so that the score lies in [0, 1] (R10)."""
+
+    execution_time: Fraction = field(default=Fraction(2, 5), validator=unit_interval("R10"))
+    memory: Fraction = field(default=Fraction(1, 5), validator=unit_interval("R10"))
+    cache_efficiency: Fraction = field(default=Fraction(1, 5), validator=unit_interval("R10"))
+    history: Fraction = field(default=Fraction(3, 20), validator=unit_interval("R10"))
+    switching: Fraction = field(default=Fraction(1, 20), validator=unit_interval("R10"))
+
+    def __attrs_post_init__(self) -> None:
+        total = (
+            self.execution_time
+            + self.memory
+            + self.cache_efficiency
+            + self.history
+            + self.switching
+        )
+        if total != 1:
+            raise InvalidValue("weights", f"a sum of {total}", "a sum of 1", "R10")
+
+
+@frozen
+class Terms:
+    """The five terms of one kernel, each from 0 (bad) to 1 (good)."""
+
+    execution_time: Fraction = field(validator=unit_interval("R4"))
+    memory: Fraction = field(validator=unit_interval("R5"))
+    cache_efficiency: Fraction = field(validator=unit_interval("R6"))
+    history: Fraction = field(validator=unit_interval("R7"))
+    switching: Fraction = field(validator=unit_interval("R9"))
+
+
+def score(terms: Terms, weights: Weights) -> Fraction:
+    """Return the weighted sum of the terms, from 0 to 1 (R10)."""
+    return (
+        weights.execution_time * terms.execution_time
+        + weights.memory * terms.memory
+        + weights.cache_efficiency * terms.cache_efficiency
+        + weights.history * terms.history
+        + weights.switching * terms.switching
+    )
+
+
+def share_of_unit(amount: Fraction | int, unit: Fraction | int) -> Fraction:
+    """Return unit / (unit + amount): 1 for nothing, 1/2 for one unit, towards 0 (R4, R5).
+
+    Raises `InvalidValue` (R4) for a negative amount or a unit of 0 or less.
+    """
+    if amount < 0 or unit <= 0:
+        raise InvalidValue("amount", f"{amount} of {unit}", "amount >= 0 and unit > 0", "R4")
+    return Fraction(unit) / (Fraction(unit) + amount)
+
+
+def cache_term(cache_efficiency: Fraction, optimal: SizeRange, size_bytes: int) -> Fraction:
+    """Return the stated efficiency, reduced by how far the size is out of the optimal range (R6).
+
+    Inside the range it is the efficiency itself; below, times size / lower end; above, times upper
+    end / size. An upper end of 0 leaves 0 for every size above it.
+    """
+    if size_bytes < optimal.at_least_bytes:
+        return cache_efficiency * Fraction(size_bytes, optimal.at_least_bytes)
+    if optimal.at_most_bytes is not None and size_bytes > optimal.at_most_bytes:
+        return cache_efficiency * Fraction(optimal.at_most_bytes, size_bytes)
+    return cache_efficiency
+
+
+def history_term(history: History, usage: Usage | None, now_ns: int) -> Fraction:
+    """Return 1/2 + (success rate - 1/2) * recency; 1/2 for a kernel never tried here (R7).
+
+    Forgetting leads back to not knowing: an old success is worth no less than no trial, and an old
+    failure no more than that.
+    """
+    if usage is None:
+        return NEUTRAL
+    return NEUTRAL + (usage.success_rate - NEUTRAL) * history.recency(usage, now_ns)
+
+
+def switching_term(kernel_id: str, served: str | None) -> Fraction:
+    """Return 0 if serving this kernel would replace the served plan, else 1 (R9)."""
+    return Fraction(served is None or served == kernel_id)
