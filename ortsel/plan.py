@@ -4,7 +4,8 @@ A plan is complete: the same plan, model and machine build the same session in a
 why a trial in a child process says something about the session that will serve.
 """
 
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -13,8 +14,23 @@ from spec.canonical_json import Json
 Attribute: TypeAlias = bool | int | str
 
 
-def _sorted_pairs(pairs: "dict[str, str] | tuple[tuple[str, str], ...]") -> tuple[tuple[str, str], ...]:
+_Value = TypeVar("_Value", bound=Attribute)
+
+
+def _sorted_pairs(pairs: Iterable[tuple[str, _Value]]) -> tuple[tuple[str, _Value], ...]:
     return tuple(sorted(dict(pairs).items()))
+
+
+def _sorted_texts(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return _sorted_pairs(pairs)
+
+
+def _sorted_sizes(pairs: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return _sorted_pairs(pairs)
+
+
+def _sorted_attributes(pairs: Iterable[tuple[str, Attribute]]) -> tuple[tuple[str, Attribute], ...]:
+    return _sorted_pairs(pairs)
 
 
 @frozen
@@ -22,26 +38,20 @@ class Provider:
     """An execution provider with its options, all as strings, as ONNX Runtime takes them."""
 
     name: str
-    options: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_pairs)
+    options: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_texts)
 
 
 @frozen
 class SessionSettings:
     """What `onnxruntime.SessionOptions` holds, as a value."""
 
-    attributes: tuple[tuple[str, Attribute], ...] = field(
-        default=(), converter=lambda pairs: tuple(sorted(dict(pairs).items()))
-    )
+    attributes: tuple[tuple[str, Attribute], ...] = field(default=(), converter=_sorted_attributes)
     """Plain attributes that differ from ONNX Runtime's defaults; enumerations by their number."""
-    config: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_pairs)
+    config: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_texts)
     """Session configuration entries."""
-    free_dimensions: tuple[tuple[str, int], ...] = field(
-        default=(), converter=lambda pairs: tuple(sorted(dict(pairs).items()))
-    )
+    free_dimensions: tuple[tuple[str, int], ...] = field(default=(), converter=_sorted_sizes)
     """Free-dimension overrides by name."""
-    free_denotations: tuple[tuple[str, int], ...] = field(
-        default=(), converter=lambda pairs: tuple(sorted(dict(pairs).items()))
-    )
+    free_denotations: tuple[tuple[str, int], ...] = field(default=(), converter=_sorted_sizes)
     """Free-dimension overrides by denotation."""
     custom_op_libraries: tuple[str, ...] = ()
     """Paths of custom operator libraries, in order of registration."""

@@ -1,0 +1,70 @@
+"""A drop-in `onnxruntime.InferenceSession` that serves the fastest verified way to run a model.
+
+`import ortsel as ort` gives every name that `onnxruntime` has; `InferenceSession`, `SessionOptions`
+and `IOBinding` are ortsel's own subclasses. ONNX Runtime itself is imported at the first use of a
+name that needs it.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from ortsel.errors import MissingPackageError, OrtselError, UsageError
+
+if TYPE_CHECKING:
+    from ortsel.explain import Explanation
+    from ortsel.io_binding import IOBinding
+    from ortsel.plan import Plan, Provider, SessionSettings
+    from ortsel.selection_config import SelectionConfig, SelectionMode
+    from ortsel.session import InferenceSession
+    from ortsel.session_options import SessionOptions
+
+if find_spec("onnxruntime") is None:
+    raise MissingPackageError("ortsel", "onnxruntime", "cpu")
+
+_OWN = {
+    "Explanation": "ortsel.explain",
+    "IOBinding": "ortsel.io_binding",
+    "InferenceSession": "ortsel.session",
+    "Plan": "ortsel.plan",
+    "Provider": "ortsel.plan",
+    "SelectionConfig": "ortsel.selection_config",
+    "SelectionMode": "ortsel.selection_config",
+    "SessionOptions": "ortsel.session_options",
+    "SessionSettings": "ortsel.plan",
+}
+
+__all__ = [
+    "Explanation",
+    "IOBinding",
+    "InferenceSession",
+    "MissingPackageError",
+    "OrtselError",
+    "Plan",
+    "Provider",
+    "SelectionConfig",
+    "SelectionMode",
+    "SessionOptions",
+    "SessionSettings",
+    "UsageError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OWN:
+        value = getattr(import_module(_OWN[name]), name)
+    elif name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    else:
+        runtime = import_module("onnxruntime")
+        try:
+            value = getattr(runtime, name)
+        except AttributeError as error:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(__all__) | set(dir(import_module("onnxruntime"))))

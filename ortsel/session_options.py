@@ -1,0 +1,84 @@
+"""`onnxruntime.SessionOptions` that remembers what cannot be read back."""
+
+from typing import Any
+
+import onnxruntime
+
+from ortsel.plan import SessionSettings
+
+
+class SessionOptions(onnxruntime.SessionOptions):
+    """ONNX Runtime's session options, every setting recorded so that plans can keep it.
+
+    Used wherever ONNX Runtime's own class is. What a child process could not be given (initialisers
+    in memory, callbacks, devices) makes a session that is never tuned, and says so.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._config: dict[str, str] = {}
+        self._free_dimensions: dict[str, int] = {}
+        self._free_denotations: dict[str, int] = {}
+        self._libraries: list[str] = []
+        self._not_portable: list[str] = []
+
+    def recorded_settings(self) -> SessionSettings:
+        """Return what was set through methods that ONNX Runtime gives no way to read."""
+        return SessionSettings(
+            config=tuple(self._config.items()),
+            free_dimensions=tuple(self._free_dimensions.items()),
+            free_denotations=tuple(self._free_denotations.items()),
+            custom_op_libraries=tuple(self._libraries),
+        )
+
+    def not_portable(self) -> tuple[str, ...]:
+        """Return the methods whose effect no other process could be given."""
+        return tuple(self._not_portable)
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set a configuration entry."""
+        super().add_session_config_entry(key, value)
+        self._config[key] = value
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Fix a symbolic dimension by its name."""
+        super().add_free_dimension_override_by_name(name, size)
+        self._free_dimensions[name] = size
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Fix a symbolic dimension by its denotation."""
+        super().add_free_dimension_override_by_denotation(denotation, size)
+        self._free_denotations[denotation] = size
+
+    def register_custom_ops_library(self, path: str) -> None:
+        """Load custom operators from a shared library."""
+        super().register_custom_ops_library(path)
+        self._libraries.append(str(path))
+
+
+def _passed_through(name: str) -> Any:
+    native = getattr(onnxruntime.SessionOptions, name)
+
+    def method(self: SessionOptions, *arguments: Any, **keywords: Any) -> Any:
+        result = native(self, *arguments, **keywords)
+        self._not_portable.append(name)
+        return result
+
+    method.__name__ = name
+    method.__doc__ = native.__doc__
+    return method
+
+
+for _name in (
+    "add_initializer",
+    "add_external_initializers",
+    "add_external_initializers_from_files_in_memory",
+    "add_provider",
+    "add_provider_for_devices",
+    "set_ep_context_data_read_func",
+    "set_load_cancellation_flag",
+    "set_provider_selection_policy",
+    "set_provider_selection_policy_delegate",
+):
+    if hasattr(onnxruntime.SessionOptions, _name):
+        setattr(SessionOptions, _name, _passed_through(_name))
