@@ -17,7 +17,7 @@ Matrix = tuple[Vector, ...]
 
 
 @frozen
-class NotPositiveDefinite(SpecError):
+class NotPositiveDefiniteError(SpecError):
     """A matrix cannot be factored: the penalty is too small for the rounding of its entries."""
 
     position: int
@@ -35,7 +35,7 @@ def dot(left: Sequence[float], right: Sequence[float]) -> float:
 def factor(matrix: Sequence[Sequence[float]]) -> Matrix:
     """Return the lower triangular L with L Lt = matrix; row i has i + 1 entries.
 
-    Raises `NotPositiveDefinite` if a pivot is not positive.
+    Raises `NotPositiveDefiniteError` if a pivot is not positive.
     """
     rows: list[Vector] = []
     for position, source in enumerate(matrix):
@@ -45,7 +45,7 @@ def factor(matrix: Sequence[Sequence[float]]) -> Matrix:
             row.append((source[column] - dot(row, above[:column])) / above[column])
         pivot = source[position] - dot(row, row)
         if not pivot > 0.0:
-            raise NotPositiveDefinite(position, pivot)
+            raise NotPositiveDefiniteError(position, pivot)
         rows.append((*row, sqrt(pivot)))
     return tuple(rows)
 
