@@ -10,7 +10,7 @@ from typing import Final
 from attrs import frozen
 
 from spec.candidate import Candidate
-from spec.canonical_json import Json, canonical, digest
+from spec.canonical_json import Json, canonical, digest, text_array
 from spec.policy import Policy
 from spec.problem import Problem
 
@@ -51,6 +51,15 @@ def key_parts(
 def cache_key(
     problem: Problem, candidates: Sequence[Candidate], reference: int, policy: Policy
 ) -> CacheKey:
-    """Return the key of a problem. Raises `InvalidValue` when a part is not canonical JSON."""
-    text = canonical(key_parts(problem, candidates, reference, policy))
+    """Return the key of a problem: the canonical text of `key_parts` and its hash.
+
+    The text is put together from texts that the problem and the policy remember, since a key is
+    made for every request. Raises `InvalidValue` when a part is not canonical JSON.
+    """
+    names = text_array(sorted([candidate.name for candidate in candidates]))
+    reference_name = canonical(candidates[reference].name)
+    text = (
+        f'{{"candidates":{names},{problem.middle_text},"policy":{policy.key_text},'
+        f'"reference":{reference_name},"schema":{KEY_SCHEMA},{problem.last_text}}}'
+    )
     return CacheKey(text, digest(text))

@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 import attrs
 from attrs import field, frozen
 
-from spec.canonical_json import Json
+from spec.canonical_json import Json, canonical
 from spec.errors import InvalidValue
 from spec.evidence.anytime_valid import AnytimeValid
 from spec.evidence.median_mad import MedianMad
 from spec.evidence.rule import EvidenceRule
-from spec.regression import RegressionRule, WindowMedian
+from spec.regression import IncidentPolicy, RegressionRule, WindowMedian
 
 SECOND_NS: Final = 1_000_000_000
 YEAR_S: Final = 366 * 86_400
@@ -27,7 +28,9 @@ class Mode(Enum):
     DISABLED = "disabled"
 
 
-def _between(low: int, high: int, unit: str) -> Callable[[object, "attrs.Attribute[int]", int], None]:
+def _between(
+    low: int, high: int, unit: str
+) -> Callable[[object, "attrs.Attribute[int]", int], None]:
     def check(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             need = f"an integer from {low} to {high} {unit}"
@@ -55,7 +58,9 @@ class Policy:
     require_validation: bool = True
     """Whether a winner must have been verified. Waiving it serves plans whose outputs nobody
     compared."""
-    tolerance: str = field(default="by-type", validator=attrs.validators.matches_re(r"[ -~]{1,256}"))
+    tolerance: str = field(
+        default="by-type", validator=attrs.validators.matches_re(r"[ -~]{1,256}")
+    )
     """Name of the comparison that the validator applies; part of the key, since what passes under a
     loose one may fail under a tight one. 1 to 256 printable ASCII characters."""
     min_speedup: Fraction = field(default=Fraction(103, 100), validator=_speedup)
@@ -63,6 +68,8 @@ class Policy:
     at exactly 1 any advantage that passes the evidence rule counts."""
     evidence: EvidenceRule = field(factory=AnytimeValid)
     regression: RegressionRule = field(factory=WindowMedian)
+    incidents: IncidentPolicy = field(factory=IncidentPolicy)
+    """How degradations that recur become a ban (S10)."""
     warmups: int = field(default=1, validator=_between(1, 100, "measurements"))
     """Unscored measurements of each candidate before its first block. At 0 the first block would
     pay allocation and lazy compilation, and the candidate would look slow for ever."""
@@ -92,13 +99,19 @@ class Policy:
 
     def key_part(self) -> Json:
         """The fields that change what a decision means. Budgets and capacities are left out: they
-        change when a decision is made, not whether it holds."""
+        change when a decision is made, not whether it holds.
+        """
         return {
             "evidence": _evidence_part(self.evidence),
             "min_speedup": [self.min_speedup.numerator, self.min_speedup.denominator],
             "require_validation": self.require_validation,
             "tolerance": self.tolerance,
         }
+
+    @cached_property
+    def key_text(self) -> str:
+        """Canonical text of `key_part`."""
+        return canonical(self.key_part())
 
 
 def _evidence_part(rule: EvidenceRule) -> Json:

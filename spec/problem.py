@@ -46,3 +46,17 @@ class Problem:
     def lane(self) -> str:
         """Canonical text of the environment: problems with the same lane never tune at once."""
         return canonical(self.environment)
+
+    @cached_property
+    def middle_text(self) -> str:
+        """Canonical members of the key from "environment" to "options" (`spec.cache_key`)."""
+        return (
+            f'"environment":{self.lane},"lower_level":{canonical(self.lower_level)},'
+            f'"model":{canonical(self.model)},"operation":{canonical(self.operation)},'
+            f'"options":{canonical(self.options)}'
+        )
+
+    @cached_property
+    def last_text(self) -> str:
+        """Canonical members of the key from "scope" to "workload" (`spec.cache_key`)."""
+        return f'"scope":{canonical(self.scope.value)},"workload":{canonical(self.workload)}'

@@ -31,7 +31,8 @@ def _ratio(_: object, __: object, value: Fraction) -> None:
 @frozen
 class Record:
     """Data only. Evidence for ranking anywhere; evidence for serving only after a validation in the
-    process that serves (S5)."""
+    process that serves (S5).
+    """
 
     key: str = field(validator=validators.min_len(1))
     """Hexadecimal SHA-256 of the canonical key."""
@@ -69,5 +70,6 @@ class Record:
 
     def is_fresh(self, now: Moment, ttl_s: int, retry_after_s: int) -> bool:
         """Whether it may still be used. A record from the future (beyond `CLOCK_SKEW_S`) may not:
-        its clock or ours is wrong, and its age is unknown."""
+        its clock or ours is wrong, and its age is unknown.
+        """
         return -CLOCK_SKEW_S <= self.age_s(now) < self.lifetime_s(ttl_s, retry_after_s)

@@ -56,7 +56,8 @@ class Measure:
 @frozen
 class Validate:
     """Compare a candidate's outputs with the reference's; the reference with itself when the two
-    are equal. Answered by `Validated`, `Unverifiable` or `TrialFailed`."""
+    are equal. Answered by `Validated`, `Unverifiable` or `TrialFailed`.
+    """
 
     request: int
     reference: int

@@ -1,0 +1,30 @@
+"""Whether a decision may be served to this request (S3)."""
+
+from collections.abc import Sequence
+
+from spec.candidate import Candidate
+from spec.engine.state import Entry
+from spec.policy import Policy
+
+
+def serviceable_index(
+    policy: Policy,
+    entry: Entry,
+    candidates: Sequence[Candidate],
+    reference: int,
+    winner: str,
+    monotonic_ns: int,
+) -> int | None:
+    """Return the winner's index among this request's candidates if it is one of them, eligible,
+    within workspace and not excluded. The reference is never excluded (S9).
+    """
+    for index, candidate in enumerate(candidates):
+        if candidate.name == winner:
+            break
+    else:
+        return None
+    if not candidate.fits(policy.max_workspace_bytes):
+        return None
+    if index != reference and entry.exclusion(winner, monotonic_ns) is not None:
+        return None
+    return index
