@@ -1,0 +1,119 @@
+"""A store that never fails: whatever happens to the one behind it, requests go on."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from ortsel.store.errors import CorruptRecordError, NewerRecordError, StoreError
+from ortsel.store.explanation import nearest_of
+from ortsel.store.memory_store import MemoryStore
+from ortsel.store.store import NEAREST_AMONG, Nearest, Store, StoredRecord
+from spec.canonical_json import Json
+from spec.record import Record
+
+LOGGER: Final = logging.getLogger("ortsel.store")
+RETRY_AFTER_S: Final = 60.0
+"""Time without another attempt after the store as a whole failed. Shorter, and a locked file would
+cost its timeout again and again."""
+_MAX_FORGOTTEN: Final = 4096
+
+
+class FallbackStore:
+    """Passes everything to another store; where that fails, warns once and works from memory.
+
+    Trouble with reading is a miss. A record that cannot be written is kept in memory, one that
+    cannot be removed is hidden, both for as long as the process lives. A damaged record is a miss
+    and leaves the rest alone. Each kind of trouble is logged once. No method raises `StoreError`.
+    """
+
+    def __init__(self, store: Store, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._memory = MemoryStore()
+        self._forgotten: dict[str, None] = {}
+        self._warned: dict[type[StoreError], StoreError] = {}
+        self._monotonic_s = monotonic_s
+        self._rest_until_s = float("-inf")
+
+    @property
+    def troubles(self) -> tuple[StoreError, ...]:
+        """What went wrong so far, the first of each kind."""
+        return tuple(self._warned.values())
+
+    def load(self, key: str) -> Record | None:
+        """Return the record of a key, or None where there is none or it cannot be read."""
+        if key in self._forgotten:
+            return None
+        kept = self._memory.load(key)
+        if kept is not None or self._rests():
+            return kept
+        try:
+            return self._store.load(key)
+        except StoreError as error:
+            self._fail(error)
+            return None
+
+    def save(self, record: Record, key_text: str) -> None:
+        """Keep a record in the store, or in memory where that fails."""
+        self._forgotten.pop(record.key, None)
+        if not self._rests():
+            try:
+                self._store.save(record, key_text)
+            except StoreError as error:
+                self._fail(error)
+            else:
+                self._memory.remove(record.key)
+                return
+        self._memory.save(record, key_text)
+
+    def remove(self, key: str) -> None:
+        """Forget a key; where it cannot be removed, it is hidden from this process."""
+        self._memory.remove(key)
+        if not self._rests():
+            try:
+                self._store.remove(key)
+            except StoreError as error:
+                self._fail(error)
+            else:
+                return
+        self._forgotten[key] = None
+        while len(self._forgotten) > _MAX_FORGOTTEN:
+            self._forgotten.pop(next(iter(self._forgotten)), None)
+
+    def records(self) -> Iterator[StoredRecord]:
+        """Give every record: those of the store, then those kept in memory."""
+        kept = list(self._memory.records())
+        hidden = {one.record.key for one in kept} | set(self._forgotten)
+        try:
+            for one in self._store.records():
+                if one.record.key not in hidden:
+                    yield one
+        except StoreError as error:
+            self._fail(error)
+        yield from kept
+
+    def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
+        """Return the record whose key parts differ least from `parts`."""
+        found = [self._memory.nearest(parts)]
+        try:
+            found.append(self._store.nearest(parts))
+        except StoreError as error:
+            self._fail(error)
+        stored = [one.stored for one in found[:NEAREST_AMONG] if one is not None]
+        return nearest_of(parts, stored)
+
+    def close(self) -> None:
+        """Close the store behind."""
+        try:
+            self._store.close()
+        except StoreError as error:
+            self._fail(error)
+
+    def _rests(self) -> bool:
+        return self._monotonic_s() < self._rest_until_s
+
+    def _fail(self, error: StoreError) -> None:
+        if not isinstance(error, (CorruptRecordError, NewerRecordError)):
+            self._rest_until_s = self._monotonic_s() + RETRY_AFTER_S
+        if self._warned.setdefault(type(error), error) is error:
+            LOGGER.warning("%s; decisions are kept in memory where the store does not serve", error)

@@ -1,0 +1,209 @@
+"""Decisions in one SQLite file, shared by many processes and threads.
+
+One connection reads and one writes, each behind its own lock: a thread that looks something up
+never waits for one that waits for another process's write. Writers take turns through SQLite's
+locks and the busy timeout, readers see the last commit without waiting (write-ahead log).
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from ortsel.store.codec import decode, encode
+from ortsel.store.connection import Connection
+from ortsel.store.errors import CorruptRecordError, NewerRecordError, UnwritableStoreError
+from ortsel.store.explanation import model_digest, nearest_of, parse_key_text, plain_parts
+from ortsel.store.fork_safety import take_part_in_forks
+from ortsel.store.preference import supersedes
+from ortsel.store.store import AGED_PER_SAVE, NEAREST_AMONG, Nearest, StoredRecord, StoreLimits
+from spec.cache_key import MAX_KEY_BYTES
+from spec.canonical_json import Json
+from spec.record import Record
+
+BUSY_TIMEOUT_MS: Final = 5000
+_PAGE_ROWS: Final = 256
+"""Rows that a listing holds at a time."""
+
+
+class SqliteStore:
+    """A store in a file. Nothing is opened before the first use; every method raises `StoreError`.
+
+    A directory and a file that it creates belong to their owner alone (0700 and 0600). A file that
+    is not understood is never changed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        limits: StoreLimits | None = None,
+        *,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        wall_clock_s: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = path.absolute()
+        self._limits = limits or StoreLimits()
+        self._wall_clock_s = wall_clock_s
+        self._reading = Connection(self.path, busy_timeout_ms, writes=False)
+        self._writing = Connection(self.path, busy_timeout_ms, writes=True)
+        take_part_in_forks(self)
+
+    def load(self, key: str) -> Record | None:
+        """Return the record of a key, or None where there is none."""
+        with self._reading.use() as database:
+            if database is None:
+                return None
+            row = database.execute("SELECT body FROM record WHERE key = ?", (key,)).fetchone()
+            return None if row is None else _decoded(row[0], key)
+
+    def save(self, record: Record, key_text: str) -> None:
+        """Keep a record, unless the one that is there is better (`supersedes`).
+
+        A record that cannot be decoded is replaced, one of a later schema is not.
+        """
+        body = encode(record)
+        size = len(key_text.encode("utf-8", "surrogatepass"))
+        if size > MAX_KEY_BYTES:
+            raise CorruptRecordError("key text", f"{size} bytes", f"at most {MAX_KEY_BYTES}")
+        now_s = int(self._wall_clock_s())
+        with self._writing.use() as database:
+            if database is None:
+                raise UnwritableStoreError(self.path, "no file")
+            database.execute("BEGIN IMMEDIATE")
+            if self._takes_place(database, record, now_s):
+                model = model_digest(parse_key_text(key_text))
+                database.execute(_SAVE, (record.key, model, record.created_s, body, key_text))
+                self._evict(database, now_s)
+            database.execute("COMMIT")
+
+    def remove(self, key: str) -> None:
+        """Forget a key. Nothing happens where there is none."""
+        with self._reading.use() as database:
+            if database is None:
+                return
+        with self._writing.use() as database:
+            if database is not None:
+                database.execute("DELETE FROM record WHERE key = ?", (key,))
+
+    def records(self) -> Iterator[StoredRecord]:
+        """Give every record that can be understood, first stored first."""
+        for found in self.examine():
+            if isinstance(found, StoredRecord):
+                yield found
+
+    def examine(self) -> Iterator[StoredRecord | CorruptRecordError | NewerRecordError]:
+        """Give every record, or what is wrong with it, first stored first."""
+        after = -(2**63)
+        while True:
+            with self._reading.use() as database:
+                if database is None:
+                    return
+                rows = database.execute(
+                    "SELECT sequence, key, body, key_text FROM record WHERE sequence > ? "
+                    "ORDER BY sequence LIMIT ?",
+                    (after, _PAGE_ROWS),
+                ).fetchall()
+            for _, key, body, key_text in rows:
+                yield _examined(key, body, key_text)
+            if len(rows) < _PAGE_ROWS:
+                return
+            after = rows[-1][0]
+
+    def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
+        """Return the record whose key parts differ least from `parts`."""
+        model = model_digest(plain_parts(parts))
+        with self._reading.use() as database:
+            if database is None:
+                return None
+            rows = database.execute(
+                "SELECT key, body, key_text FROM record WHERE model = ? "
+                "ORDER BY sequence DESC LIMIT ?",
+                (model, NEAREST_AMONG),
+            ).fetchall()
+            if not model or not rows:
+                rows = database.execute(
+                    "SELECT key, body, key_text FROM record ORDER BY sequence DESC LIMIT ?",
+                    (NEAREST_AMONG,),
+                ).fetchall()
+        examined = (_examined(*row) for row in rows)
+        return nearest_of(parts, (one for one in examined if isinstance(one, StoredRecord)))
+
+    def close(self) -> None:
+        """Close the file. What was saved stays."""
+        self._reading.close()
+        self._writing.close()
+
+    def before_fork(self) -> None:
+        """Close, and let nobody open until the fork is over."""
+        self._reading.before_fork()
+        self._writing.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        """Let others go on."""
+        self._writing.after_fork_in_parent()
+        self._reading.after_fork_in_parent()
+
+    def after_fork_in_child(self) -> None:
+        """Start with new locks; connections are opened when they are needed."""
+        self._writing.after_fork_in_child()
+        self._reading.after_fork_in_child()
+
+    def _takes_place(self, database: sqlite3.Connection, record: Record, now_s: int) -> bool:
+        row = database.execute("SELECT body FROM record WHERE key = ?", (record.key,)).fetchone()
+        if row is None:
+            return True
+        try:
+            old = _decoded(row[0], record.key)
+        except CorruptRecordError:
+            return True
+        return supersedes(record, old, now_s)
+
+    def _evict(self, database: sqlite3.Connection, now_s: int) -> None:
+        oldest_s = now_s - self._limits.max_age_s
+        database.execute(_EVICT_AGED, (oldest_s, AGED_PER_SAVE))
+        database.execute(_EVICT_FIRST, (self._limits.capacity,))
+        pages, free, page_bytes = (
+            int(database.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        if (pages - free) * page_bytes > self._limits.max_bytes:
+            database.execute(_EVICT_FOR_SPACE, (AGED_PER_SAVE,))
+
+
+_SAVE: Final = (
+    "INSERT INTO record (key, model, created_s, body, key_text) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET model = excluded.model, created_s = excluded.created_s, "
+    "body = excluded.body, key_text = excluded.key_text"
+)
+_EVICT_AGED: Final = (
+    "DELETE FROM record WHERE sequence IN "
+    "(SELECT sequence FROM record WHERE created_s < ? ORDER BY created_s, sequence LIMIT ?)"
+)
+_EVICT_FIRST: Final = "DELETE FROM record WHERE sequence <= (SELECT max(sequence) FROM record) - ?"
+_EVICT_FOR_SPACE: Final = (
+    "DELETE FROM record WHERE sequence IN (SELECT sequence FROM record ORDER BY sequence LIMIT ?)"
+)
+
+
+def _decoded(body: object, key: str) -> Record:
+    if not isinstance(body, bytes):
+        raise CorruptRecordError("record", type(body).__name__, "text")
+    record = decode(body)
+    if record.key != key:
+        raise CorruptRecordError("record.key", ascii(record.key)[:80], "the key it is stored under")
+    return record
+
+
+def _examined(
+    key: object, body: object, key_text: object
+) -> StoredRecord | CorruptRecordError | NewerRecordError:
+    if not isinstance(key, bytes) or not isinstance(key_text, bytes):
+        return CorruptRecordError("key", type(key).__name__, "text")
+    try:
+        name, text = key.decode("utf-8"), key_text.decode("utf-8")
+        return StoredRecord(_decoded(body, name), text)
+    except UnicodeDecodeError as error:
+        return CorruptRecordError("key", str(error), "UTF-8")
+    except (CorruptRecordError, NewerRecordError) as error:
+        return error
