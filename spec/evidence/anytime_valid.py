@@ -111,8 +111,8 @@ def assess_anytime_valid(
         if blocks < rule.min_blocks:
             continue
         losses = blocks - wins
-        faster = reaches(rule.false_promotion_rate, wins, losses)
-        if faster and _median_is_at_most(target, kept, missed):
+        won = reaches(rule.false_promotion_rate, wins, losses)
+        if won and _median_is_at_most(target, kept, missed):
             seen = ratios[:blocks]
             return Faster(median(seen), relative_mad(seen), blocks)
         if reaches(rule.false_rejection_rate, len(missed), len(kept)):
@@ -123,12 +123,11 @@ def assess_anytime_valid(
                 f"{losses} of {blocks} blocks not under ratio 1: "
                 f"no promotion possible within {rule.max_blocks}"
             )
-            return _too_noisy(ratios[:blocks], reason)
-        if blocks == rule.max_blocks:
-            if faster:
-                reason = f"faster, but the median is over ratio {decimal_text(target)}"
-                return _not_faster(ratios[:blocks], reason)
-            return _too_noisy(ratios[:blocks], f"no clear answer in {blocks} blocks")
+            seen = ratios[:blocks]
+            return TooNoisy(median(seen), relative_mad(seen), blocks, reason)
+        if blocks == rule.max_blocks:  # The losses were affordable, so the bet for is won.
+            reason = f"faster, but the median is over ratio {decimal_text(target)}"
+            return _not_faster(ratios[:blocks], reason)
     return Undecided(median(ratios), relative_mad(ratios), len(ratios))
 
 
@@ -147,7 +146,3 @@ def _median_is_at_most(
 
 def _not_faster(seen: Sequence[Fraction], reason: str) -> NotFaster:
     return NotFaster(median(seen), relative_mad(seen), len(seen), reason)
-
-
-def _too_noisy(seen: Sequence[Fraction], reason: str) -> TooNoisy:
-    return TooNoisy(median(seen), relative_mad(seen), len(seen), reason)
