@@ -15,7 +15,7 @@ from immutables import Map
 
 from spec.errors import InvalidValue
 
-Json: TypeAlias = "None | bool | int | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | str | Sequence[Json] | Mapping[str, Json] | None"
 """What may be written: a value of plain containers, integers, strings, booleans and null."""
 
 LARGEST_INTEGER: Final = 2**53 - 1
@@ -66,18 +66,8 @@ def _freeze(value: Json, depth: int) -> Json:
 def _write(value: Json, parts: list[str], depth: int) -> None:
     if depth > MAX_DEPTH:
         raise InvalidValue("json", f"depth {depth}", f"at most {MAX_DEPTH} levels", "S1")
-    if value is None:
-        parts.append("null")
-    elif value is True:
-        parts.append("true")
-    elif value is False:
-        parts.append("false")
-    elif isinstance(value, str):
+    if isinstance(value, str):
         parts.append(_string(value))
-    elif isinstance(value, int):
-        if abs(value) > LARGEST_INTEGER:
-            raise InvalidValue("json", str(value), f"magnitude at most {LARGEST_INTEGER}", "S1")
-        parts.append(int.__repr__(value))
     elif isinstance(value, Mapping):
         _write_object(value, parts, depth)
     elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
@@ -88,7 +78,19 @@ def _write(value: Json, parts: list[str], depth: int) -> None:
             _write(item, parts, depth + 1)
         parts.append("]")
     else:
+        parts.append(_word_or_integer(value))
+
+
+def _word_or_integer(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, int):
         raise InvalidValue("json", type(value).__name__, "an integer, string, list or object", "S1")
+    if abs(value) > LARGEST_INTEGER:
+        raise InvalidValue("json", str(value), f"magnitude at most {LARGEST_INTEGER}", "S1")
+    return int.__repr__(value)
 
 
 def _write_object(value: Mapping[str, Json], parts: list[str], depth: int) -> None:

@@ -31,6 +31,6 @@ class Failure:
 
     kind: FailureKind
     code: str
-    """Stable word for machines, such as "timeout", "out-of-memory", "reference_nondeterministic"."""
+    """Stable word for machines: "timeout", "out-of-memory", "reference_nondeterministic"."""
     detail: str = ""
     """For people: what differed, which signal, got and need."""

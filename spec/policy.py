@@ -18,6 +18,7 @@ from spec.regression import IncidentPolicy, RegressionRule, WindowMedian
 
 SECOND_NS: Final = 1_000_000_000
 YEAR_S: Final = 366 * 86_400
+MAX_SPEEDUP: Final = 1000
 
 
 class Mode(Enum):
@@ -40,8 +41,10 @@ def _between(
 
 
 def _speedup(_: object, attribute: "attrs.Attribute[Fraction]", value: Fraction) -> None:
-    if not isinstance(value, Fraction) or not 1 <= value <= 1000:
-        raise InvalidValue(attribute.name, repr(value), "a Fraction from 1 to 1000", "policy")
+    if not isinstance(value, Fraction) or not 1 <= value <= MAX_SPEEDUP:
+        raise InvalidValue(
+            attribute.name, repr(value), f"a Fraction from 1 to {MAX_SPEEDUP}", "policy"
+        )
 
 
 def _workspace(_: object, attribute: "attrs.Attribute[int | None]", value: int | None) -> None:
@@ -87,7 +90,7 @@ class Policy:
     reports: int = field(default=128, validator=_between(0, 2**16, "reports"))
     """Search reports held in memory."""
     ttl_s: int = field(default=30 * 86_400, validator=_between(1, 10 * YEAR_S, "s"))
-    """How long a complete decision holds. Machines change slowly; at 0 nothing would be remembered."""
+    """How long a complete decision holds. Machines change slowly; at 0 nothing would be kept."""
     retry_after_s: int = field(default=3_600, validator=_between(1, YEAR_S, "s"))
     """When a transient failure or an incomplete search is looked at again. Too short repeats a
     failing search at every call; too long keeps a passing shortage alive."""
@@ -98,8 +101,10 @@ class Policy:
     """Source of the block order (E3)."""
 
     def key_part(self) -> Json:
-        """The fields that change what a decision means. Budgets and capacities are left out: they
-        change when a decision is made, not whether it holds.
+        """Return the fields that change what a decision means.
+
+        Budgets and capacities are left out: they change when a decision is made, not whether it
+        holds.
         """
         return {
             "evidence": _evidence_part(self.evidence),

@@ -1,16 +1,18 @@
 """A decision worth keeping, with the evidence it rests on."""
 
+from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
 from typing import Final
 
-from attrs import field, frozen, validators
+from attrs import Attribute, field, frozen
 
 from spec.errors import InvalidValue
 from spec.moment import Moment
 from spec.problem import Scope
 
 SCHEMA_VERSION: Final = 1
+RULE: Final = "S8: only what was measured is stored"
 CLOCK_SKEW_S: Final = 300
 """How far in the future a record may be dated. Machines that share a store disagree by seconds;
 without the allowance every fresh record of a faster clock would be a miss."""
@@ -23,35 +25,54 @@ class Origin(Enum):
     IMPORTED = "imported"
 
 
-def _ratio(_: object, __: object, value: Fraction) -> None:
-    if value <= 0:
-        raise InvalidValue("ratio", str(value), "a positive rational", "S11")
+def _ratio(_: object, attribute: "Attribute[Fraction]", value: Fraction) -> None:
+    if type(value) is not Fraction or value <= 0:
+        raise InvalidValue(attribute.name, repr(value), "a positive Fraction", RULE)
+
+
+def _dispersion(_: object, attribute: "Attribute[Fraction]", value: Fraction) -> None:
+    if type(value) is not Fraction or value < 0:
+        raise InvalidValue(attribute.name, repr(value), "a Fraction >= 0", RULE)
+
+
+def _text(_: object, attribute: "Attribute[str]", value: str) -> None:
+    if not isinstance(value, str) or not value:
+        raise InvalidValue(attribute.name, repr(value), "text that is not empty", RULE)
+
+
+def _at_least(low: int) -> Callable[[object, "Attribute[int]", int], None]:
+    def check(_: object, attribute: "Attribute[int]", value: int) -> None:
+        if type(value) is not int or value < low:
+            raise InvalidValue(attribute.name, repr(value), f"a whole number >= {low}", RULE)
+
+    return check
 
 
 @frozen
 class Record:
-    """Data only. Evidence for ranking anywhere; evidence for serving only after a validation in the
-    process that serves (S5).
+    """Data only: evidence for ranking anywhere.
+
+    It is evidence for serving only after a validation in the process that serves (S5).
     """
 
-    key: str = field(validator=validators.min_len(1))
+    key: str = field(validator=_text)
     """Hexadecimal SHA-256 of the canonical key."""
     scope: Scope
-    winner: str = field(validator=validators.min_len(1))
-    reference: str = field(validator=validators.min_len(1))
-    created_s: int = field(validator=validators.ge(0))
+    winner: str = field(validator=_text)
+    reference: str = field(validator=_text)
+    created_s: int = field(validator=_at_least(0))
     """Wall-clock seconds since 1970 when the decision was made."""
-    reference_ns: int = field(validator=validators.gt(0))
+    reference_ns: int = field(validator=_at_least(1))
     """Median time of the reference in the winner's blocks, per measurement."""
-    winner_ns: int = field(validator=validators.gt(0))
+    winner_ns: int = field(validator=_at_least(1))
     ratio: Fraction = field(validator=_ratio)
     """Winner over reference, median of blocks; 1 when the reference won."""
-    dispersion: Fraction
+    dispersion: Fraction = field(validator=_dispersion)
     """Relative median absolute deviation of the block ratios; 0 when the reference won."""
-    blocks: int = field(validator=validators.ge(0))
+    blocks: int = field(validator=_at_least(0))
     verified: bool
     """Whether a validator compared the winner's outputs with the reference's and passed them."""
-    feeds: int = field(default=0, validator=validators.ge(0))
+    feeds: int = field(default=0, validator=_at_least(0))
     """On how many different feeds it was verified."""
     provisional: bool = False
     """Verified on synthetic feeds only: ranks, and must be verified on real ones before serving."""
@@ -69,7 +90,9 @@ class Record:
         return now.wall_s - self.created_s
 
     def is_fresh(self, now: Moment, ttl_s: int, retry_after_s: int) -> bool:
-        """Whether it may still be used. A record from the future (beyond `CLOCK_SKEW_S`) may not:
-        its clock or ours is wrong, and its age is unknown.
+        """Whether it may still be used.
+
+        A record from the future (beyond `CLOCK_SKEW_S`) may not: its clock or ours is wrong, and
+        its age is unknown.
         """
         return -CLOCK_SKEW_S <= self.age_s(now) < self.lifetime_s(ttl_s, retry_after_s)

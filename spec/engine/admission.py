@@ -1,7 +1,5 @@
 """What answers a request at once, and what lets it in (S2, S3, S4)."""
 
-from attrs import evolve
-
 from spec.cache_key import CacheKey
 from spec.decision import Decision, Source
 from spec.engine.answering import answered, fallback
@@ -18,17 +16,15 @@ from spec.policy import Mode, Policy
 def requested(state: State, event: Requested) -> Transition:
     """Answer a request by the first rule of S2 that applies, or begin a search for it."""
     if event.request in state.searches:
-        raise ProtocolError(f"Requested {event.request}", "a number that is not under way")
-    counted = evolve(
-        state, statistics=evolve(state.statistics, requests=state.statistics.requests + 1)
-    )
+        got = f"Requested {event.request}"
+        raise ProtocolError(got, "a number that is not under way")
     key = admitted(state.policy, event)
     if isinstance(key, Failure):
-        return answered(counted, event.request, key)
+        return answered(state, event.request, key, "requests")
     result = _immediate(state, event, key)
     if result is not None:
-        return answered(counted, event.request, result)
-    return looked_up(counted, event, key)
+        return answered(state, event.request, result, "requests")
+    return looked_up(state.counted("requests"), event, key)
 
 
 def _immediate(state: State, event: Requested, key: CacheKey) -> Decision | Failure | None:
@@ -64,7 +60,12 @@ def _memory_hit(policy: Policy, entry: Entry, event: Requested, key: CacheKey) -
     if policy.require_validation and (record.provisional or not record.verified):
         return None
     index = serviceable_index(
-        policy, entry, event.candidates, event.reference, record.winner, now_ns
+        policy,
+        entry,
+        event.candidates,
+        event.reference,
+        winner=record.winner,
+        monotonic_ns=now_ns,
     )
     if index is None:
         return None

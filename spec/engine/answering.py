@@ -10,6 +10,7 @@ from spec.decision import Decision, Source
 from spec.engine.effect import Answer, Effect
 from spec.engine.search import Search, Stage
 from spec.engine.state import State, Transition
+from spec.engine.statistics import counter
 from spec.failure import Failure
 
 
@@ -30,10 +31,9 @@ def fallback(
     )
 
 
-def answered(state: State, request: int, result: Decision | Failure) -> Transition:
-    """Answer a request that holds nothing."""
-    counted = evolve(state, statistics=state.statistics.with_answer(result))
-    return Transition(counted, (Answer(request, result),))
+def answered(state: State, request: int, result: Decision | Failure, *also: str) -> Transition:
+    """Answer a request that holds nothing, and count it, and whatever else is named."""
+    return Transition(state.counted(*also, counter(result)), (Answer(request, result),))
 
 
 def ended(
@@ -45,7 +45,7 @@ def ended(
         searches=state.searches.delete(search.request),
         busy_keys=state.busy_keys.delete(search.key.digest),
         busy_lanes=state.busy_lanes.delete(search.problem.lane),
-        statistics=state.statistics.with_answer(result),
+        statistics=state.statistics.plus(counter(result)),
     )
     return Transition(released, (*before, Answer(search.request, result)))
 
@@ -70,5 +70,4 @@ def waiting(
         search.deadline_ns,
         stage,
     )
-    following = evolve(state, searches=state.searches.set(search.request, moved))
-    return Transition(following, (*before, stage.awaits))
+    return Transition(state.with_search(moved), (*before, stage.awaits))

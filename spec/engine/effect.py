@@ -55,8 +55,9 @@ class Measure:
 
 @frozen
 class Validate:
-    """Compare a candidate's outputs with the reference's; the reference with itself when the two
-    are equal. Answered by `Validated`, `Unverifiable` or `TrialFailed`.
+    """Compare a candidate's outputs with the reference's. Where both are one, with itself.
+
+    Answered by `Validated`, `Unverifiable` or `TrialFailed`.
     """
 
     request: int

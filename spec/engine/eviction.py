@@ -23,7 +23,7 @@ def with_entry(state: State, key: str, entry: Entry) -> State:
     while len(entries) >= state.policy.capacity:
         oldest, keys = keys.pop()
         entries = entries.delete(oldest)
-        statistics = evolve(statistics, evictions=statistics.evictions + 1)
+        statistics = statistics.plus("evictions")
     return evolve(
         state, entries=entries.set(key, entry), keys=keys.push(key), statistics=statistics
     )
@@ -35,8 +35,9 @@ def settled(state: State, key: str, answer: Held | Bypass) -> State:
 
 
 def unsettled(state: State, key: str) -> State:
-    """Return the state without the record, history and bypass of a key. Exclusions and incidents
-    stay, and so does the key's place in the queue.
+    """Return the state without the record, history and bypass of a key.
+
+    Exclusions and incidents stay, and so does the key's place in the queue.
     """
     if key not in state.entries:
         return state
@@ -61,8 +62,9 @@ def with_history(state: State, key: str, history: RegressionHistory) -> State:
 
 
 def with_incidents(state: State, key: str, candidate: str, incidents: Incidents) -> State:
-    """Return the state that remembers a degradation. At `MAX_EXCLUSIONS` names, the one that
-    degraded first is forgotten.
+    """Return the state that remembers a degradation.
+
+    At `MAX_EXCLUSIONS` names, the one that degraded first is forgotten.
     """
     entry = state.entry(key)
     held = entry.incidents
@@ -83,8 +85,9 @@ def reported(state: State, report: TrialReport) -> State:
 
 
 def quarantined(state: State, lane: str, failure: Failure) -> State:
-    """Return the state in which no plan of an environment runs again. What happened first is kept,
-    and the last place is not given away: at `MAX_QUARANTINED` every environment counts.
+    """Return the state in which no plan of an environment runs again.
+
+    Of an environment that fails twice, what happened first is kept.
     """
     if state.is_quarantined(lane):
         return state

@@ -26,12 +26,9 @@ UNVERIFIABLE = "unverifiable"
 
 def begun(state: State, search: Search, before: tuple[Effect, ...] = ()) -> Transition:
     """Begin with the reference's warm-ups."""
-    counted = evolve(
-        state, statistics=evolve(state.statistics, explorations=state.statistics.explorations + 1)
-    )
     trial = Trial(search.reference, state.policy.warmups)
     stage = Exploring(trial, _measure(search, search.reference, Purpose.WARMUP))
-    return waiting(counted, search, stage, before)
+    return waiting(state.counted("explorations"), search, stage, before)
 
 
 def measured(
@@ -51,6 +48,13 @@ def measured(
             return _paired(state, search, stage, event)
 
 
+def checked(event: Validated) -> Check:
+    """Return what a passed validation proves. Raises `InvalidValue` for one without feeds."""
+    if type(event.feeds) is not int or event.feeds < 1:
+        raise InvalidValue("feeds", repr(event.feeds), "a whole number >= 1", "E7")
+    return Check(True, event.feeds, event.provisional)
+
+
 def validated(
     state: State, search: Search, stage: Exploring, event: Validated | Unverifiable
 ) -> Transition:
@@ -60,7 +64,7 @@ def validated(
         return failed(state, search, stage, TrialFailed(event.request, event.now, failure))
     check = UNCHECKED
     if isinstance(event, Validated):
-        check = Check(True, event.feeds, event.provisional)
+        check = checked(event)
     trial = evolve(stage.trial, check=check)
     if not _is_candidate(search, stage):
         effect = _measure(search, search.reference, Purpose.BASELINE)
@@ -75,11 +79,11 @@ def failed(state: State, search: Search, stage: Exploring, event: TrialFailed) -
     failure, trial = event.failure, stage.trial
     if failure.kind is FailureKind.DEVICE:
         over = _failed_report(search, stage, failure)
-        reported = concluded(state, search, over, event.now, "the device failed")
+        reported = concluded(state, search, over, event.now, rest="the device failed")
         return device_failed(reported, search, failure)
     if trial.candidate == search.reference:
         over = _failed_report(search, stage, failure)
-        reported = concluded(state, search, over, event.now, "the reference failed")
+        reported = concluded(state, search, over, event.now, rest="the reference failed")
         return reference_failed(reported, search, failure, event.now)
     if isinstance(stage.awaits, Measure) and stage.awaits.candidate == search.reference:
         # The reference worked alone and fails beside this candidate. Whose fault that is, nobody
@@ -110,7 +114,7 @@ def _timed_reference(state: State, search: Search, stage: Exploring, event: Meas
     if event.latency_ns == 0:
         failure = Failure(FailureKind.UNSUPPORTED, ZERO_DURATION, "the reference took no time")
         over = _failed_report(search, stage, failure)
-        reported = concluded(state, search, over, event.now, "the reference failed")
+        reported = concluded(state, search, over, event.now, rest="the reference failed")
         return bypassed(reported, search, failure, None)
     baseline = Contender(
         search.reference,

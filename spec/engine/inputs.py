@@ -73,6 +73,12 @@ def _is_empty(part: Json) -> bool:
 
 def _broken_names(candidates: Sequence[Candidate]) -> Failure | None:
     names = [candidate.name for candidate in candidates]
+    if (
+        min(map(len, names)) > 0
+        and max(map(len, names)) * _LONGEST_CHARACTER_BYTES <= MAX_NAME_BYTES
+        and len(set(names)) == len(names)
+    ):
+        return None
     for position, name in enumerate(names):
         if not name:
             need = "at least 1 character"
@@ -84,8 +90,6 @@ def _broken_names(candidates: Sequence[Candidate]) -> Failure | None:
                 return _invalid(
                     "name-too-long", f"name of candidate {position}", f"{size} bytes", need
                 )
-    if len(set(names)) == len(names):
-        return None
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,6 +1,6 @@
 """Decisions taken back: by the shell (S9), or by what comparisons show (S10)."""
 
-from attrs import evolve
+from typing import assert_never
 
 from spec.engine.effect import RemoveRecord
 from spec.engine.event import Compared, Invalidated
@@ -47,8 +47,8 @@ def compared(state: State, event: Compared) -> Transition:
         or held.record.winner != event.candidate
         or event.candidate in _references(entry, event.reference)
     ):
-        return Transition(_counted(state, ignored_comparisons=1))
-    counted = _counted(state, comparisons=1)
+        return Transition(state.counted("ignored_comparisons"))
+    counted = state.counted("comparisons")
     match verdict:
         case Holds():
             return Transition(with_history(counted, event.key, history))
@@ -61,28 +61,30 @@ def _degraded(state: State, event: Compared, verdict: Degraded) -> Transition:
     incidents, consequence = after_degradation(
         state.policy.incidents, before, event.now.monotonic_ns
     )
-    following = with_incidents(
-        _counted(state, degradations=1), event.key, event.candidate, incidents
-    )
+    following = with_incidents(state.counted("degradations"), event.key, event.candidate, incidents)
+    exclusion = None
     match consequence:
         case Demote():
-            exclusion = None
+            pass
         case Ban():
             detail = f"median ratio {verdict.ratio} over {verdict.observations} pairs"
             exclusion = Exclusion(Cause.REGRESSED, "degraded", detail, consequence.until_ns, 0)
+        case _:
+            assert_never(consequence)
     return _taken_back(following, event.key, event.candidate, exclusion)
 
 
 def _taken_back(state: State, key: str, candidate: str, exclusion: Exclusion | None) -> Transition:
-    following = _counted(unsettled(state, key), invalidations=1)
+    following = unsettled(state, key).counted("invalidations")
     if exclusion is not None:
         following = excluded(following, key, candidate, exclusion)
     return Transition(following, (RemoveRecord(key),))
 
 
 def _references(entry: Entry, claimed: str) -> frozenset[str]:
-    """Return the names that count as the key's reference: what is known of it, and what the event
-    says. Banning too little costs a search; banning the reference would leave nothing to serve.
+    """Return the names that count as the key's reference: what is held, and what the event says.
+
+    Banning too little costs a search; banning the reference would leave nothing to serve.
     """
     match entry.settled:
         case Held():
@@ -91,11 +93,3 @@ def _references(entry: Entry, claimed: str) -> frozenset[str]:
             return frozenset({claimed, entry.settled.reference})
         case None:
             return frozenset({claimed})
-
-
-def _counted(state: State, **more: int) -> State:
-    statistics = evolve(
-        state.statistics,
-        **{name: getattr(state.statistics, name) + count for name, count in more.items()},
-    )
-    return evolve(state, statistics=statistics)

@@ -74,8 +74,9 @@ def _judged(policy: Policy, verdict: Faster | NotFaster | TooNoisy) -> tuple[Out
 
 
 def finished(state: State, search: Search, stage: Exploring, now: Moment) -> Transition:
-    """End a search: promote the best contender, or keep the reference, or say that there was no
-    time to find out.
+    """End a search: promote the best contender or keep the reference.
+
+    With nothing measured to a verdict since the time ran out, nothing is known: a bypass.
     """
     if stage.verdicts == 0 and stage.out_of_time:
         reason = f"no candidate was measured to a verdict within {state.policy.budget_ns} ns"
@@ -107,8 +108,7 @@ def finished(state: State, search: Search, stage: Exploring, now: Moment) -> Tra
     effects: tuple[Effect, ...] = ()
     if stage.verdicts > 0 and search.problem.persistent:
         effects = (SaveRecord(record),)
-        counted = evolve(following.statistics, saved=following.statistics.saved + 1)
-        following = evolve(following, statistics=counted)
+        following = following.counted("saved")
     decision = Decision(
         best.candidate,
         search.reference,
@@ -127,11 +127,13 @@ def concluded(
     search: Search,
     stage: Exploring,
     now: Moment,
+    *,
     rest: str = "",
-    winner: str | None = None,
+    winner: str = "",
 ) -> State:
-    """Return the state with the report of a search that is over. Candidates without a report yet
-    are skipped for the reason `rest`.
+    """Return the state with the report of a search that is over.
+
+    Candidates without a report yet are skipped for the reason `rest`.
     """
     winner = winner or search.reference_name
     reports = [
@@ -161,8 +163,9 @@ def _is_winner(report: CandidateReport, winner: str) -> bool:
 
 
 def _best(state: State, search: Search, stage: Exploring, now: Moment) -> Contender:
-    """Return the contender with the smallest ratio, the first in order where ratios are equal,
-    unless it was banned meanwhile; the reference where there is none.
+    """Return the contender with the smallest ratio, the first in order where ratios are equal.
+
+    One that was banned meanwhile is out. The reference stays where there is none.
     """
     assert stage.baseline is not None, "the reference is timed before any candidate"
     entry = state.entry(search.key.digest)

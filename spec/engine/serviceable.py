@@ -12,18 +12,17 @@ def serviceable_index(
     entry: Entry,
     candidates: Sequence[Candidate],
     reference: int,
+    *,
     winner: str,
     monotonic_ns: int,
 ) -> int | None:
-    """Return the winner's index among this request's candidates if it is one of them, eligible,
-    within workspace and not excluded. The reference is never excluded (S9).
+    """Return the winner's index among this request's candidates if it may be served.
+
+    It must be one of them, eligible, within workspace and not excluded. The reference is never
+    excluded (S9).
     """
-    for index, candidate in enumerate(candidates):
-        if candidate.name == winner:
-            break
-    else:
-        return None
-    if not candidate.fits(policy.max_workspace_bytes):
+    index = next((place for place, one in enumerate(candidates) if one.name == winner), None)
+    if index is None or not candidates[index].fits(policy.max_workspace_bytes):
         return None
     if index != reference and entry.exclusion(winner, monotonic_ns) is not None:
         return None

@@ -22,8 +22,10 @@ NONDETERMINISTIC = "reference_nondeterministic"
 
 
 def set_back(state: State, search: Search, candidate: int, failure: Failure, now: Moment) -> State:
-    """Return the state in which a failed candidate is out for the key: until `retry_after_s` for
-    what may pass, else for as long as the key is held. The reference never is (S9).
+    """Return the state in which a failed candidate is out for the key.
+
+    What may pass is looked at again after `retry_after_s`; the rest lasts as long as the key is
+    held. The reference is never out (S9).
     """
     if candidate == search.reference:
         return state
@@ -34,8 +36,9 @@ def set_back(state: State, search: Search, candidate: int, failure: Failure, now
 
 
 def device_failed(state: State, search: Search, failure: Failure) -> Transition:
-    """Quarantine the environment and say so: nothing of this device can be trusted, the reference
-    included.
+    """Quarantine the environment and say so.
+
+    Nothing of this device can be trusted, the reference included.
     """
     return ended(quarantined(state, search.problem.lane, failure), search, failure)
 
@@ -52,8 +55,9 @@ def reference_failed(state: State, search: Search, failure: Failure, now: Moment
 def bypassed(
     state: State, search: Search, failure: Failure, retried_after: Moment | None
 ) -> Transition:
-    """Answer this key with the reference, for `retry_after_s` from a moment or, with none, for as
-    long as the key is held.
+    """Answer this key with the reference from now on.
+
+    That holds for `retry_after_s` from `retried_after`, or for as long as the key is held.
     """
     until_ns = retry_at_ns(state.policy, retried_after.monotonic_ns) if retried_after else None
     bypass = Bypass(failure, search.problem.scope, search.reference_name, until_ns)

@@ -126,11 +126,33 @@ class State:
     quarantine: "Map[str, Failure]" = field(factory=Map)
     """Environments whose device is in doubt, with what happened first."""
     reports: "Fifo[TrialReport]" = field(factory=Fifo)
-    statistics: Statistics = Statistics()
+    statistics: Statistics = field(factory=Statistics)
 
     def entry(self, key: str) -> Entry:
         """Return what is held for a key; `NOTHING` if it isn't."""
         return self.entries.get(key, NOTHING)
+
+    def counted(self, *names: str) -> "State":
+        """Return the state with each named statistic one higher."""
+        return self._with(self.searches, self.statistics.plus(*names))
+
+    def with_search(self, search: Search) -> "State":
+        """Return the state with a request under way that is new or has moved on."""
+        return self._with(self.searches.set(search.request, search), self.statistics)
+
+    def _with(self, searches: "Map[int, Search]", statistics: Statistics) -> "State":
+        # Every step comes by here, and `evolve` takes five times as long.
+        return State(
+            self.policy,
+            self.entries,
+            self.keys,
+            searches,
+            self.busy_keys,
+            self.busy_lanes,
+            self.quarantine,
+            self.reports,
+            statistics,
+        )
 
     def is_quarantined(self, lane: str) -> bool:
         """Whether no plan may run in an environment any more."""

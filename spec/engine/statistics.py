@@ -1,6 +1,9 @@
 """What a selector did so far, counted so that the counters add up."""
 
-from attrs import evolve, frozen
+from operator import attrgetter
+from typing import Final
+
+from attrs import fields, frozen
 
 from spec.decision import Decision, Source
 from spec.failure import Failure, FailureKind
@@ -8,8 +11,10 @@ from spec.failure import Failure, FailureKind
 
 @frozen
 class Statistics:
-    """Counts since the state was made. Every request is counted under exactly one answer, so
-    `requests` equals `answers` plus the requests under way.
+    """Counts since the state was made.
+
+    Every request is counted under exactly one answer, so `requests` equals `answers` plus the
+    requests under way.
     """
 
     requests: int = 0
@@ -61,10 +66,22 @@ class Statistics:
             + self.device_failures
         )
 
-    def with_answer(self, result: Decision | Failure) -> "Statistics":
-        """Return the statistics with one more answer."""
-        name = _BY_SOURCE[result.source] if isinstance(result, Decision) else _BY_KIND[result.kind]
-        return evolve(self, **{name: getattr(self, name) + 1})
+    def plus(self, *names: str) -> "Statistics":
+        """Return the statistics with each named count one higher. Raises `KeyError` for others."""
+        counts = list(_COUNTS(self))
+        for name in names:
+            counts[_PLACES[name]] += 1
+        return Statistics(*counts)
+
+
+def counter(result: Decision | Failure) -> str:
+    """Return the name of the count that an answer falls under."""
+    return _BY_SOURCE[result.source] if isinstance(result, Decision) else _BY_KIND[result.kind]
+
+
+_NAMES: Final = tuple(field.name for field in fields(Statistics))
+_COUNTS: Final = attrgetter(*_NAMES)
+_PLACES: Final = {name: place for place, name in enumerate(_NAMES)}
 
 
 _BY_SOURCE = {

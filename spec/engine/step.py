@@ -2,8 +2,6 @@
 
 from typing import TypeAlias, assert_never
 
-from attrs import evolve
-
 from spec.decision import Source
 from spec.engine.admission import requested
 from spec.engine.answering import ended_with_reference
@@ -30,7 +28,7 @@ from spec.engine.protocol import ProtocolError
 from spec.engine.search import Confirming, Exploring, Loading, Search
 from spec.engine.setback import TRIAL_KINDS
 from spec.engine.state import State, Transition
-from spec.engine.stored import absent, confirmed, loaded, not_confirmed, unreadable
+from spec.engine.stored import confirmed, loaded, missed, not_confirmed, unreadable
 
 Outcome: TypeAlias = (
     RecordLoaded
@@ -63,8 +61,7 @@ def step(state: State, event: Event) -> Transition:
         case Compared():
             return compared(state, event)
         case StoreFailed():
-            warned = evolve(state.statistics, store_warnings=state.statistics.store_warnings + 1)
-            return Transition(evolve(state, statistics=warned))
+            return Transition(state.counted("store_warnings"))
         case _:
             search = state.searches.get(event.request)
             if search is None:
@@ -76,42 +73,67 @@ def step(state: State, event: Event) -> Transition:
 def _outcome(state: State, search: Search, event: Outcome) -> Transition:
     if isinstance(event, Abandoned):
         return _abandoned(state, search, event)
-    stage = search.stage
-    if isinstance(stage, Loading):
-        match event:
-            case RecordLoaded():
-                return loaded(state, search, event)
-            case RecordAbsent():
-                return absent(state, search, event)
-            case RecordUnreadable():
-                return unreadable(state, search, event)
-            case _:
-                raise _unexpected(search, event)
-    if isinstance(event, TrialFailed):
-        if event.failure.kind not in TRIAL_KINDS:
-            kinds = ", ".join(sorted(kind.value for kind in TRIAL_KINDS))
-            raise ProtocolError(f"TrialFailed as {event.failure.kind.value}", f"one of {kinds}")
-        if isinstance(stage, Confirming):
-            return not_confirmed(state, search, stage, event)
-        return failed(state, search, stage, event)
-    match event, stage.awaits:
-        case ((Validated() | Unverifiable()), Validate()):
-            if isinstance(stage, Confirming):
-                return confirmed(state, search, stage, event)
-            return validated(state, search, stage, event)
-        case Measured(), Measure() as awaited if isinstance(stage, Exploring):
-            return measured(state, search, stage, awaited, event)
+    match search.stage:
+        case Loading():
+            return _while_loading(state, search, event)
+        case Confirming():
+            return _while_confirming(state, search, search.stage, event)
+        case Exploring():
+            return _while_exploring(state, search, search.stage, event)
+        case _:
+            assert_never(search.stage)
+
+
+def _while_loading(state: State, search: Search, event: Outcome) -> Transition:
+    match event:
+        case RecordLoaded():
+            return loaded(state, search, event)
+        case RecordAbsent():
+            return missed(state, search)
+        case RecordUnreadable():
+            return unreadable(state, search)
         case _:
             raise _unexpected(search, event)
 
 
+def _while_confirming(
+    state: State, search: Search, stage: Confirming, event: Outcome
+) -> Transition:
+    match event:
+        case Validated() | Unverifiable():
+            return confirmed(state, search, stage, event)
+        case TrialFailed():
+            return not_confirmed(state, search, stage, _of_a_trial(event))
+        case _:
+            raise _unexpected(search, event)
+
+
+def _while_exploring(state: State, search: Search, stage: Exploring, event: Outcome) -> Transition:
+    match event, stage.awaits:
+        case Measured(), Measure() as awaited:
+            return measured(state, search, stage, awaited, event)
+        case ((Validated() | Unverifiable()), Validate()):
+            return validated(state, search, stage, event)
+        case TrialFailed(), _:
+            return failed(state, search, stage, _of_a_trial(event))
+        case _:
+            raise _unexpected(search, event)
+
+
+def _of_a_trial(event: TrialFailed) -> TrialFailed:
+    if event.failure.kind in TRIAL_KINDS:
+        return event
+    kinds = ", ".join(sorted(kind.value for kind in TRIAL_KINDS))
+    got = f"TrialFailed as {event.failure.kind.value}"
+    raise ProtocolError(got, f"one of {kinds}")
+
+
 def _abandoned(state: State, search: Search, event: Abandoned) -> Transition:
     """Answer with the reference and forget the search; what failed in it stays known."""
-    counted = evolve(
-        state, statistics=evolve(state.statistics, abandoned=state.statistics.abandoned + 1)
-    )
+    counted = state.counted("abandoned")
     if isinstance(search.stage, Exploring):
-        counted = concluded(counted, search, search.stage, event.now, f"abandoned: {event.reason}")
+        reason = f"abandoned: {event.reason}"
+        counted = concluded(counted, search, search.stage, event.now, rest=reason)
     return ended_with_reference(counted, search, Source.BYPASSED, f"abandoned: {event.reason}")
 
 

@@ -7,17 +7,15 @@ from spec.decision import Decision, Source
 from spec.engine.answering import ended, ended_with_reference, waiting
 from spec.engine.effect import Effect, LoadRecord, RemoveRecord, Validate
 from spec.engine.event import (
-    RecordAbsent,
     RecordLoaded,
-    RecordUnreadable,
     Requested,
     TrialFailed,
     Unverifiable,
     Validated,
 )
 from spec.engine.eviction import settled, unsettled
-from spec.engine.exploration import begun
-from spec.engine.search import PROVISIONAL, UNCHECKED, Check, Confirming, Loading, Search
+from spec.engine.exploration import begun, checked
+from spec.engine.search import PROVISIONAL, UNCHECKED, Confirming, Loading, Search
 from spec.engine.serviceable import serviceable_index
 from spec.engine.setback import device_failed, set_back
 from spec.engine.state import Held, State, Transition
@@ -53,30 +51,25 @@ def looked_up(state: State, event: Requested, key: CacheKey) -> Transition:
             return found
     if event.problem.persistent:
         return waiting(occupied, search, loading)
-    return missed(occupied, search, event.now)
+    return missed(occupied, search)
 
 
 def loaded(state: State, search: Search, event: RecordLoaded) -> Transition:
     """Validate a stored record's winner if it could be served; else go on as a miss."""
     record, policy = event.record, state.policy
     if not _belongs(record, search):
-        return missed(_warned(state), search, event.now)
+        return missed(state.counted("store_warnings"), search)
     if not record.is_fresh(event.now, policy.ttl_s, policy.retry_after_s):
-        return missed(state, search, event.now)
+        return missed(state, search)
     age_s = max(0, record.age_s(event.now))
     remaining_s = record.lifetime_s(policy.ttl_s, policy.retry_after_s) - age_s
     found = _confirming(state, search, record, remaining_s * SECOND_NS, event.now, stored=True)
-    return found if found is not None else missed(state, search, event.now)
+    return found if found is not None else missed(state, search)
 
 
-def absent(state: State, search: Search, event: RecordAbsent) -> Transition:
-    """Go on as a miss."""
-    return missed(state, search, event.now)
-
-
-def unreadable(state: State, search: Search, event: RecordUnreadable) -> Transition:
+def unreadable(state: State, search: Search) -> Transition:
     """Go on as a miss, with a warning. What is not understood is never removed."""
-    return missed(_warned(state), search, event.now)
+    return missed(state.counted("store_warnings"), search)
 
 
 def confirmed(
@@ -84,7 +77,7 @@ def confirmed(
 ) -> Transition:
     """Serve a record whose winner passed here, and hold it in memory."""
     if isinstance(event, Validated):
-        check = Check(True, event.feeds, event.provisional)
+        check = checked(event)
     elif state.policy.require_validation:
         failure = Failure(FailureKind.UNSUPPORTED, "unverifiable", event.reason)
         return not_confirmed(state, search, stage, TrialFailed(event.request, event.now, failure))
@@ -94,7 +87,7 @@ def confirmed(
     index = _index(state, search, stage.record, event.now)
     if index is None or not held.is_fresh(event.now.monotonic_ns):
         # It was banned, or its time ran out, while it was being validated.
-        return missed(state, search, event.now)
+        return missed(state, search)
     record = evolve(
         stage.record,
         verified=check.verified,
@@ -123,13 +116,11 @@ def not_confirmed(
         return device_failed(state, search, event.failure)
     out = set_back(state, search, stage.awaits.candidate, event.failure, event.now)
     if stage.is_stored:
-        return missed(out, search, event.now, (RemoveRecord(search.key.digest),))
-    return missed(unsettled(out, search.key.digest), search, event.now, _removal(search))
+        return missed(out, search, (RemoveRecord(search.key.digest),))
+    return missed(unsettled(out, search.key.digest), search, _removal(search))
 
 
-def missed(
-    state: State, search: Search, now: Moment, before: tuple[Effect, ...] = ()
-) -> Transition:
+def missed(state: State, search: Search, before: tuple[Effect, ...] = ()) -> Transition:
     """Explore where the policy allows it; else answer with the reference."""
     if state.policy.mode is Mode.CACHE_ONLY:
         following = ended_with_reference(state, search, Source.CACHE_MISS, "")
@@ -156,8 +147,8 @@ def _index(state: State, search: Search, record: Record, now: Moment) -> int | N
         state.entry(search.key.digest),
         search.candidates,
         search.reference,
-        record.winner,
-        now.monotonic_ns,
+        winner=record.winner,
+        monotonic_ns=now.monotonic_ns,
     )
 
 
@@ -171,8 +162,3 @@ def _belongs(record: Record, search: Search) -> bool:
 
 def _removal(search: Search) -> tuple[Effect, ...]:
     return (RemoveRecord(search.key.digest),) if search.problem.persistent else ()
-
-
-def _warned(state: State) -> State:
-    statistics = evolve(state.statistics, store_warnings=state.statistics.store_warnings + 1)
-    return evolve(state, statistics=statistics)
