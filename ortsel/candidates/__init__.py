@@ -1,0 +1,26 @@
+"""Candidates: other ways to run the user's model, as plans, generated from facts alone.
+
+One family of plans per file. A family is a pure function of the reference and the facts: it loads
+no model, starts no session and measures nothing. Reading the facts is apart from that, in `facts`.
+"""
+
+from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.generation import REFERENCE, generate
+from ortsel.candidates.model_traits import ModelTraits
+from ortsel.candidates.own_candidates import (
+    CandidateSource,
+    CandidateSourceError,
+    candidate_plans,
+    installed_sources,
+)
+
+__all__ = [
+    "REFERENCE",
+    "CandidateFacts",
+    "CandidateSource",
+    "CandidateSourceError",
+    "ModelTraits",
+    "candidate_plans",
+    "generate",
+    "installed_sources",
+]

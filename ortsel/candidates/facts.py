@@ -1,0 +1,60 @@
+"""What the machine, the installation and the model are like, as far as candidates depend on it."""
+
+import importlib.util
+import os
+
+import attrs
+from attrs import field, frozen
+
+from ortsel.candidates.cpu_count import read_physical_cores, read_thread_budget
+from ortsel.candidates.model_traits import ModelTraits, read_model_traits
+from ortsel.errors import UsageError
+from ortsel.plan import Plan
+
+
+def _at_least_one(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
+    if type(value) is not int or value < 1:
+        raise UsageError(attribute.name, repr(value), "an integer of at least 1")
+
+
+@frozen
+class CandidateFacts:
+    """Everything that decides which candidates are worth a trial; read once, outside."""
+
+    thread_budget: int = field(validator=_at_least_one)
+    """CPUs that this process may really use: the least of affinity and control-group quota."""
+    physical_cores: int | None = field(
+        default=None, validator=attrs.validators.optional(_at_least_one)
+    )
+    """Physical cores of the machine; None is unknown."""
+    providers: tuple[str, ...] = ("CPUExecutionProvider",)
+    """Providers that the installed ONNX Runtime offers, in its order."""
+    library_versions: tuple[tuple[str, str], ...] = ()
+    """Versions of the installation and of provider libraries by name."""
+    has_onnxscript: bool = False
+    """Whether graph variants that need onnxscript can be built."""
+    model: ModelTraits = field(factory=ModelTraits)
+    reference: Plan = field(factory=lambda: Plan("reference"))
+    """What plain ONNX Runtime would do: where a function of the user's starts from, so that its
+    plans keep the session's own settings."""
+
+    @classmethod
+    def read(
+        cls, model: str | os.PathLike[str] | bytes, reference: Plan | None = None
+    ) -> "CandidateFacts":
+        """Return the facts of this process and this model."""
+        import onnxruntime
+
+        return cls(
+            read_thread_budget(),
+            read_physical_cores(),
+            tuple(onnxruntime.get_available_providers()),
+            (("onnxruntime", str(onnxruntime.__version__)),),
+            importlib.util.find_spec("onnxscript") is not None,
+            read_model_traits(model),
+            Plan("reference") if reference is None else reference,
+        )
+
+    def offers(self, provider: str) -> bool:
+        """Whether the installed ONNX Runtime offers a provider."""
+        return provider in self.providers

@@ -1,0 +1,78 @@
+"""What can be seen of a model without running it."""
+
+import os
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    import onnx
+
+MAX_BYTES: Final = 512 * 2**20
+"""Larger files are not looked at: parsing weights takes seconds that a trial spends better."""
+
+_ORT_IDENTIFIER: Final = b"ORTM"
+
+
+@frozen
+class ModelTraits:
+    """What is known of a model. Unknown (None) rules nothing out: a trial finds out."""
+
+    operator_types: frozenset[str] | None = None
+    """Operator types anywhere in the graph, its subgraphs and local functions, without domain."""
+    dynamic_shapes: bool | None = None
+    """Whether any graph input has a dimension without a fixed size."""
+    onnx_format: bool | None = None
+    """False for ONNX Runtime's own `.ort` format, from which no graph variant can be built."""
+
+    def may_contain(self, *operator_types: str) -> bool:
+        """Whether any of these operator types can be in the model."""
+        return self.operator_types is None or not self.operator_types.isdisjoint(operator_types)
+
+
+def read_model_traits(model: str | os.PathLike[str] | bytes) -> ModelTraits:
+    """Return the traits of a model; unknown ones where it is too large or can't be parsed."""
+    import onnx
+
+    decode_error: type[Exception] = import_module("google.protobuf.message").DecodeError
+    try:
+        if isinstance(model, bytes):
+            head, size = model[:8], len(model)
+        else:
+            path = Path(model)
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                head = file.read(8)
+        if head[4:8] == _ORT_IDENTIFIER:
+            return ModelTraits(onnx_format=False)
+        if size > MAX_BYTES:
+            return ModelTraits()
+        proto = (
+            onnx.load_model_from_string(model)
+            if isinstance(model, bytes)
+            else onnx.load_model(model, load_external_data=False)
+        )
+    except (OSError, decode_error):
+        return ModelTraits()
+    bodies: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
+    return ModelTraits(
+        frozenset(operator for body in bodies for operator in _operator_types(body.node)),
+        any(_is_dynamic(value) for value in proto.graph.input),
+        onnx_format=True,
+    )
+
+
+def _operator_types(nodes: "Iterable[onnx.NodeProto]") -> Iterable[str]:
+    for node in nodes:
+        yield node.op_type
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _operator_types(graph.node)
+
+
+def _is_dynamic(value: "onnx.ValueInfoProto") -> bool:
+    dimensions = value.type.tensor_type.shape.dim
+    return any(not dimension.HasField("dim_value") for dimension in dimensions)
