@@ -6,7 +6,7 @@ that meets both ends and has no kink at the joins: for 0 <= x <= 1,
     2^-x  :=  (6 - 4x + x^2) / 6
 
 It is 1 at 0 and 1/2 at 1, its slope at 1 is half its slope at 0 (so the curve stays smooth from one
-period to the next), and it lies within 0.0018 of the true value.
+period to the next), and it lies within 0.003 of the true value.
 """
 
 from fractions import Fraction
