@@ -42,8 +42,9 @@ def wealth(wins: int, losses: int) -> Fraction:
 
 def reaches(rate: Fraction, wins: int, losses: int) -> bool:
     """Say whether the wealth is at least 1 / rate, for a rate under 1."""
-    if wins <= losses:  # A stake s made of it at most (1 - s * s) ** wins <= 1 < 1 / rate.
-        return False
+    lead = wins - losses
+    if lead <= 0 or rate.numerator << lead < rate.denominator:
+        return False  # No stake makes more than 2 ** lead of it.
     units_at_1: int = QUARTERS ** (wins + losses + 1)
     return _in_units(wins, losses) * rate.numerator >= units_at_1 * rate.denominator
 
