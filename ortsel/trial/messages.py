@@ -1,0 +1,164 @@
+"""What a rig asks of its child, and what the child answers."""
+
+from functools import cache
+from typing import TypeAlias
+
+import cattrs
+from attrs import frozen
+from cattrs.strategies import configure_tagged_union
+
+from ortsel.plan import Plan
+from ortsel.trial.calling import Calling
+
+
+@frozen
+class Load:
+    """Build the session of one plan. Answered by `Loaded`."""
+
+    plan: Plan
+    model: str
+    """Path of the model, or of the variant's file where it was built before."""
+    variant_target: str
+    """Where the child writes the variant that it builds first; empty builds none."""
+    calling: Calling
+    output_names: tuple[str, ...] | None
+    """None asks for all outputs."""
+    feeds: tuple[str, ...]
+    """Value files, in the order by which later commands name them."""
+
+
+@frozen
+class RunOnce:
+    """Run once and write the outputs. Answered by `Ran`."""
+
+    feed: int
+    target: str
+
+
+@frozen
+class MeasureCalls:
+    """Time some calls, feeds in turn. Answered by `Timed`."""
+
+    calls: int
+    feeds: int
+    """The first so many feeds are used."""
+    wake_ns: int
+    most_ns: int
+
+
+@frozen
+class Quit:
+    """End. Not answered."""
+
+
+Command: TypeAlias = Load | RunOnce | MeasureCalls | Quit
+
+
+@frozen
+class Envelope:
+    """A command with what holds for all of them."""
+
+    command: Command
+    alarm_s: int
+    """The child ends itself after that long, should its parent not be there any more to do it."""
+    park_most_ns: int
+
+
+@frozen
+class Hello:
+    """First message of a child."""
+
+    pid: int
+    onnxruntime_version: str
+    onnxruntime_file: str
+    ortsel_file: str
+
+
+@frozen
+class Loaded:
+    """The session is there and is what the plan says."""
+
+    providers: tuple[str, ...]
+    nodes_by_provider: dict[str, int] | None
+    output_names: tuple[str, ...]
+    variant_ns: int
+    creation_ns: int
+    peak_resident_bytes: int
+
+
+@frozen
+class Ran:
+    """Outputs are in the target file, by name in the session's order."""
+
+    latency_ns: int
+    parked: bool
+    peak_resident_bytes: int
+
+
+@frozen
+class Timed:
+    """Times of one measurement. Everything but `parked` is of the timed calls alone."""
+
+    calls: int
+    total_ns: int
+    cpu_ns: int
+    """Processor time of all threads of the child."""
+    switches_voluntary: int
+    switches_involuntary: int
+    """Context switches; 0 where the system does not count them."""
+    park_ns: int
+    """How long the threads took to stop afterwards."""
+    parked: bool
+    """Whether they did."""
+    peak_resident_bytes: int
+
+    @property
+    def latency_ns(self) -> int:
+        """Mean time of one call, rounded to nanoseconds."""
+        return (2 * self.total_ns + self.calls) // (2 * self.calls)
+
+
+@frozen
+class Failed:
+    """The command raised."""
+
+    stage: str
+    """"variant", "build", "feeds" or "run"."""
+    error: str
+    """Name of the exception's class."""
+    text: str
+
+
+Reply: TypeAlias = Hello | Loaded | Ran | Timed | Failed
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(bool | int | str, lambda value, _: value)
+    configure_tagged_union(Command, converter, tag_name="command")
+    configure_tagged_union(Reply, converter, tag_name="reply")
+    return converter
+
+
+def envelope_to_json(envelope: Envelope) -> object:
+    """Return the message as plain JSON values."""
+    plain: object = _converter().unstructure(envelope)
+    return plain
+
+
+def envelope_from_json(message: object) -> Envelope:
+    """Return the command. Raises `cattrs.BaseValidationError` when it is none."""
+    return _converter().structure(message, Envelope)
+
+
+def reply_to_json(reply: Reply) -> object:
+    """Return the message as plain JSON values."""
+    plain: object = _converter().unstructure(reply, Reply)
+    return plain
+
+
+def reply_from_json(message: object) -> Reply:
+    """Return the reply. Raises `cattrs.BaseValidationError` when it is none."""
+    reply: Reply = _converter().structure(message, Reply)  # type: ignore[arg-type]
+    return reply

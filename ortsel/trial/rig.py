@@ -1,0 +1,358 @@
+"""The rig: trials of candidates against a reference, each side in a child process of its own."""
+
+import os
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+import numpy as np
+from attrs import frozen
+
+from ortsel.errors import UsageError
+from ortsel.plan import Plan
+from ortsel.trial.calling import Calling
+from ortsel.trial.errors import TrialFailedError
+from ortsel.trial.limits import TrialLimits
+from ortsel.trial.messages import MeasureCalls, Ran, RunOnce, Timed
+from ortsel.trial.second_feed import second_feed
+from ortsel.trial.sides import Resources, Sides, Workload
+from ortsel.trial.values import FeedValue, read_values, write_values
+from ortsel.verification.comparison import Different, Incomparable, compare
+from ortsel.verification.tolerance import BY_TYPE, Tolerance
+from spec.engine.effect import Purpose
+from spec.failure import Failure, FailureKind
+
+KEPT_TIMINGS: Final = 4096
+"""Measurements that a rig remembers in detail; the oldest go first."""
+
+_DEFAULT_LIMITS: Final = TrialLimits()
+
+
+@frozen
+class Verified:
+    """The outputs are the reference's."""
+
+    feeds: int
+    """On so many different feeds of the caller's."""
+    provisional: bool = False
+    """Nobody really sent the feeds."""
+
+
+@frozen
+class CannotVerify:
+    """The outputs cannot be compared, or prove nothing."""
+
+    reason: str
+
+
+Verdict: TypeAlias = Verified | CannotVerify
+
+
+@frozen
+class SessionDescription:
+    """What a plan's session turned out to be."""
+
+    providers: tuple[str, ...]
+    nodes_by_provider: Mapping[str, int] | None
+    """None where ONNX Runtime does not say, or the plan is for the CPU alone."""
+    variant_ns: int
+    """Building the graph variant; 0 where there is none or it was there already."""
+    creation_ns: int
+    """Building the session."""
+    first_call_ns: int
+    """The very first call, with what is compiled or searched in it."""
+    peak_resident_bytes: int
+    """Most memory that the child held so far, ONNX Runtime itself included."""
+
+
+@frozen
+class Timing:
+    """One measurement in detail."""
+
+    plan: str
+    purpose: Purpose
+    timed: Timed
+
+
+class Rig:
+    """Trials of plans for one model, one reference and one workload. Not thread-safe.
+
+    A context manager. `close` leaves no process, thread, descriptor or file behind; a rig that is
+    forgotten is closed when it is collected or the interpreter ends.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        reference: Plan,
+        feeds: Sequence[Mapping[str, FeedValue]],
+        output_names: Sequence[str] | None,
+        *,
+        calling: Calling = Calling.NUMPY,
+        tolerance: Tolerance = BY_TYPE,
+        scratch: Path | None = None,
+        limits: TrialLimits = _DEFAULT_LIMITS,
+        variant_models: Mapping[str, Path] | None = None,
+        synthetic_feeds: bool = False,
+    ) -> None:
+        """Take a snapshot of the feeds (all of the same types and shapes); start nothing yet.
+
+        `output_names` None asks for all outputs. `scratch` is the folder in which a private one is
+        made (None: the system's). `variant_models` are graph variants that were built before, by
+        name. With `synthetic_feeds` nobody sent the feeds, and what is verified on them is
+        provisional (E7).
+        """
+        if not feeds:
+            raise UsageError("feeds", "none", "at least one")
+        self._reference = reference
+        self._tolerance = tolerance
+        self._limits = limits
+        self._synthetic = synthetic_feeds
+        self._reference_outputs: dict[int, Path] = {}
+        self._reference_verdict: Verdict | Failure | None = None
+        self._reference_latency_ns: int | None = None
+        self._timings: deque[Timing] = deque(maxlen=KEPT_TIMINGS)
+        self._runs = 0
+        self._folder = Path(tempfile.mkdtemp(prefix="ortsel-trial-", dir=scratch)).absolute()
+        resources = Resources(self._folder, os.getpid())
+        self._finalizer = weakref.finalize(self, resources.release)
+        try:
+            self._sent = 1 if all(_same_feed(feed, feeds[0]) for feed in feeds) else len(feeds)
+            every = list(feeds[: self._sent])
+            if self._sent == 1 and (extra := second_feed(feeds[0])) is not None:
+                every.append(extra)
+            files = tuple(self._written(index, feed) for index, feed in enumerate(every))
+        except BaseException:
+            self.close()
+            raise
+        self._compared = list(range(min(self._sent, limits.feeds_compared)))
+        """Feeds that outputs are compared on, the one that nobody sent among them."""
+        if self._sent < len(every):
+            self._compared.append(self._sent)
+        names = None if output_names is None else tuple(output_names)
+        workload = Workload(model.absolute(), calling, files, names)
+        self._sides = Sides(reference, workload, resources, limits, variant_models or {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        """The measurements so far, oldest first."""
+        return tuple(self._timings)
+
+    @property
+    def calls_per_measurement(self) -> int:
+        """Calls in one scored measurement, from the reference's own latency."""
+        return calls_for(self._reference_latency_ns, self._limits)
+
+    def measure(self, plan: Plan, purpose: Purpose, deadline_ns: int) -> int:
+        """Return the mean time of one call in nanoseconds, while the other side's threads sleep.
+
+        `deadline_ns` is a time of `time.monotonic_ns`. Raises `TrialFailedError`, and
+        `TrialsUnavailableError` where no child can be started.
+        """
+        if plan != self._reference and self._reference_latency_ns is None:
+            self._timed(self._reference, Purpose.WARMUP, deadline_ns)
+        return self._timed(plan, purpose, deadline_ns).latency_ns
+
+    def validate(self, plan: Plan, deadline_ns: int) -> Verdict:
+        """Compare a plan's outputs with the reference's, or the reference with itself (E6, E7).
+
+        First and later outputs, and different feeds in A-B-A order. Raises `TrialFailedError`: kind
+        rejected when they differ (code "reference_nondeterministic" when the reference differs from
+        itself), other kinds when a plan did not run.
+        """
+        if self._reference_verdict is None:
+            self._reference_verdict = self._reference_against_itself(deadline_ns)
+        if isinstance(self._reference_verdict, Failure):
+            raise TrialFailedError(self._reference.name, self._reference_verdict)
+        if plan == self._reference or isinstance(self._reference_verdict, CannotVerify):
+            return self._reference_verdict
+        return self._candidate_against_reference(plan, deadline_ns)
+
+    def description(self, plan: Plan) -> SessionDescription:
+        """Describe the session of a plan under trial. Raises `UsageError` when it is not."""
+        side = self._sides.opened(plan)
+        if side is None:
+            raise UsageError("plan", repr(plan.name), "the reference or the candidate under trial")
+        return SessionDescription(
+            side.loaded.providers,
+            side.loaded.nodes_by_provider,
+            side.loaded.variant_ns,
+            side.loaded.creation_ns,
+            side.first_call_ns,
+            side.peak_resident_bytes,
+        )
+
+    def variant_path(self, plan: Plan) -> Path | None:
+        """Return the model file of the plan's graph variant.
+
+        None when it has none or it is not built yet. Files that the rig built are gone when it is
+        closed.
+        """
+        return self._sides.variants.get(plan.variant) if plan.variant else None
+
+    def process_ids(self) -> dict[str, int]:
+        """Return the process identities of the children, by plan name."""
+        return {side.plan.name: side.child.pid for side in self._sides.all_open()}
+
+    def close(self) -> None:
+        """End the children and remove the scratch folder. May be called again."""
+        self._finalizer()
+
+    def _timed(self, plan: Plan, purpose: Purpose, deadline_ns: int) -> Timed:
+        limits = self._limits
+        warming = purpose is Purpose.WARMUP
+        calls = limits.warmup_calls if warming else self.calls_per_measurement
+        most_ns = limits.overrun_factor * limits.measurement_most_ns
+        command = MeasureCalls(calls, self._sent, 0 if warming else limits.wake_ns, most_ns)
+        limit_ns = 2 * self._call_limit_ns() + most_ns + limits.park_most_ns
+        timed = self._sides.ask(plan, Timed, command, limit_ns, deadline_ns)
+        self._timings.append(Timing(plan.name, purpose, timed))
+        if plan == self._reference and (
+            purpose is Purpose.BASELINE or self._reference_latency_ns is None
+        ):
+            self._reference_latency_ns = timed.latency_ns
+        return timed
+
+    def _call_limit_ns(self) -> int:
+        known = self._reference_latency_ns
+        if known is None:
+            return self._limits.first_call_ns
+        return max(self._limits.call_ns, self._limits.call_factor * known)
+
+    def _reference_against_itself(self, deadline_ns: int) -> Verdict | Failure:
+        plan = self._reference
+        self._reference_outputs = {0: self._sides.side(plan, deadline_ns).first_outputs}
+        for feed in self._reference_order():
+            try:
+                outputs = self._ran(plan, feed, deadline_ns)
+            except TrialFailedError as error:
+                if not self._is_moved(feed) or error.failure.kind is FailureKind.TRANSIENT:
+                    raise
+                self._forget_moved_feed()  # what nobody sent need not be a valid input
+                continue
+            known = self._reference_outputs.setdefault(feed, outputs)
+            verdict = self._compared_files(known, outputs)
+            if known != outputs:
+                outputs.unlink()
+            if isinstance(verdict, Different):
+                detail = f"run again on the same feed: {verdict}"
+                return Failure(FailureKind.REJECTED, "reference_nondeterministic", detail)
+            if isinstance(verdict, Incomparable):
+                if not self._is_moved(feed):
+                    return CannotVerify(verdict.reason)
+                self._forget_moved_feed()
+        return self._verified()
+
+    def _reference_order(self) -> Iterator[int]:
+        """A again and again, every other feed between two of A, and those once more."""
+        others = self._compared[1:]
+        yield 0
+        for feed in others:
+            if feed in self._compared:
+                yield feed
+                yield 0
+        for feed in others:
+            if feed in self._compared:
+                yield feed
+        for _ in range(self._limits.reference_looks - 2 - len(others)):
+            yield 0
+
+    def _candidate_against_reference(self, plan: Plan, deadline_ns: int) -> Verdict:
+        first = self._sides.side(plan, deadline_ns).first_outputs
+        finding = self._finding(plan, 0, first, "first call")
+        if finding is not None:
+            return finding
+        others = self._compared[1:]
+        order = [0, *(feed for other in others for feed in (other, 0)), *others]
+        for number, feed in enumerate(order):
+            outputs = self._ran(plan, feed, deadline_ns)
+            words = "a feed whose values were moved" if self._is_moved(feed) else f"feed {feed}"
+            finding = self._finding(plan, feed, outputs, f"later call {number + 1}, on {words}")
+            outputs.unlink()
+            if finding is not None:
+                return finding
+        return self._verified()
+
+    def _finding(self, plan: Plan, feed: int, outputs: Path, when: str) -> CannotVerify | None:
+        verdict = self._compared_files(self._reference_outputs[feed], outputs)
+        if isinstance(verdict, Different):
+            failure = Failure(
+                FailureKind.REJECTED, f"wrong-{verdict.kind.value}", f"{when}: {verdict}"
+            )
+            raise TrialFailedError(plan.name, failure)
+        return (
+            CannotVerify(f"{when}: {verdict.reason}") if isinstance(verdict, Incomparable) else None
+        )
+
+    def _compared_files(self, reference: Path, candidate: Path) -> object:
+        names = self._sides.output_names
+        ours, theirs = read_values(reference), read_values(candidate)
+        return compare(
+            [ours[name] for name in names],
+            [theirs[name] for name in names],
+            names,
+            self._tolerance,
+        )
+
+    def _ran(self, plan: Plan, feed: int, deadline_ns: int) -> Path:
+        self._runs += 1
+        target = self._folder / f"run-{self._runs}.values"
+        command = RunOnce(feed, str(target))
+        self._sides.ask(plan, Ran, command, self._call_limit_ns(), deadline_ns)
+        return target
+
+    def _verified(self) -> Verified:
+        sent = sum(not self._is_moved(feed) for feed in self._compared)
+        return Verified(sent, self._synthetic)
+
+    def _is_moved(self, feed: int) -> bool:
+        return feed >= self._sent
+
+    def _forget_moved_feed(self) -> None:
+        self._compared = [feed for feed in self._compared if not self._is_moved(feed)]
+        self._reference_outputs.pop(self._sent, None)
+
+    def _written(self, index: int, feed: Mapping[str, FeedValue]) -> Path:
+        path = self._folder / f"feed-{index}.values"
+        write_values(path, feed)
+        return path
+
+
+def calls_for(latency_ns: int | None, limits: TrialLimits) -> int:
+    """Return how many calls of that latency make one measurement; None is not known yet."""
+    if not latency_ns:
+        return limits.calls_least
+    enough = -(-limits.measurement_least_ns // latency_ns)
+    room = max(1, limits.measurement_most_ns // latency_ns)
+    return min(max(enough, limits.calls_least), room)
+
+
+def _same_feed(one: Mapping[str, FeedValue], other: Mapping[str, FeedValue]) -> bool:
+    return one is other or (
+        one.keys() == other.keys() and all(_same_value(one[n], other[n]) for n in one)
+    )
+
+
+def _same_value(one: FeedValue, other: FeedValue) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return False
+        if one.dtype.kind in "OSU":
+            return bool(np.all(one == other))
+        return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
+    return one is other

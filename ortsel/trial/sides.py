@@ -1,0 +1,210 @@
+"""The children of a rig: the reference's for the whole search, a candidate's one at a time."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from ortsel.errors import UsageError
+from ortsel.plan import Plan
+from ortsel.trial.calling import Calling
+from ortsel.trial.child import (
+    Child,
+    ChildConfusedError,
+    ChildCutError,
+    ChildError,
+    CommandFailedError,
+)
+from ortsel.trial.errors import TrialFailedError
+from ortsel.trial.failures import failure_of_end, failure_of_error
+from ortsel.trial.limits import TrialLimits
+from ortsel.trial.messages import Command, Load, Loaded, Ran, RunOnce, Timed
+from spec.failure import FailureKind
+
+R = TypeVar("R", Loaded, Ran, Timed)
+T = TypeVar("T")
+
+
+@define
+class Resources:
+    """What must not outlive a rig. Apart from it, so that a finalizer can hold it."""
+
+    folder: Path
+    owner: int
+    """The process that made them; in a fork of it, releasing does nothing."""
+    children: list[Child] = field(factory=list)
+
+    def release(self) -> None:
+        """End every child and remove the folder."""
+        if os.getpid() != self.owner:
+            return
+        while self.children:
+            self.children.pop().kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@frozen
+class Workload:
+    """What every side is given."""
+
+    model: Path
+    calling: Calling
+    feeds: tuple[Path, ...]
+    """Value files."""
+    output_names: tuple[str, ...] | None
+    """None until the reference has said which there are."""
+
+
+@define
+class Side:
+    """A child with a session in it that has run once, on the first feed."""
+
+    plan: Plan
+    child: Child
+    loaded: Loaded
+    first_call_ns: int
+    first_outputs: Path
+    peak_resident_bytes: int
+
+
+class Sides:
+    """Opens, asks and drops sides. A candidate's end never touches the reference's."""
+
+    def __init__(
+        self,
+        reference: Plan,
+        workload: Workload,
+        resources: Resources,
+        limits: TrialLimits,
+        variants: Mapping[str, Path],
+    ) -> None:
+        self._reference = reference
+        self._workload = workload
+        self._resources = resources
+        self._limits = limits
+        self.variants = dict(variants)
+        """Model files of graph variants by name, those given and those built."""
+        self._open: dict[str, Side] = {}
+        self._serial = 0
+        self._restarts_left = 1
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The outputs asked for. Known once the reference was opened."""
+        assert self._workload.output_names is not None
+        return self._workload.output_names
+
+    def opened(self, plan: Plan) -> Side | None:
+        """Return the side of a plan if it is open."""
+        side = self._open.get(plan.name)
+        return side if side is not None and side.plan == plan else None
+
+    def all_open(self) -> Sequence[Side]:
+        """Return the open sides."""
+        return tuple(self._open.values())
+
+    def side(self, plan: Plan, deadline_ns: int) -> Side:
+        """Return the side of a plan; open it, closing another candidate's, if need be.
+
+        Raises `TrialFailedError` when it cannot be opened.
+        """
+        if plan != self._reference:
+            if plan.name == self._reference.name:
+                raise UsageError("plan", f"another plan named {plan.name!r}", "a name of its own")
+            self.side(self._reference, deadline_ns)
+        return self._tried(plan, lambda: self._current(plan, deadline_ns))
+
+    def ask(
+        self, plan: Plan, kind: type[R], command: Command, limit_ns: int, deadline_ns: int
+    ) -> R:
+        """Return the answer of a plan's side. Raises `TrialFailedError`."""
+        self.side(plan, deadline_ns)
+
+        def asked() -> R:
+            side = self._current(plan, deadline_ns)
+            answer = _answer(side.child, kind, command, limit_ns, deadline_ns)
+            side.peak_resident_bytes = answer.peak_resident_bytes
+            return answer
+
+        return self._tried(plan, asked)
+
+    def drop(self, plan: Plan) -> None:
+        """End a plan's side, if it is open."""
+        side = self._open.pop(plan.name, None)
+        if side is not None:
+            self._end(side.child)
+
+    def _tried(self, plan: Plan, work: Callable[[], T]) -> T:
+        """Do it; turn an error into what it means. A reference that died is restarted once."""
+        try:
+            return work()
+        except CommandFailedError as error:
+            failure = failure_of_error(error.failed)
+            if plan != self._reference or failure.kind is not FailureKind.UNSUPPORTED:
+                self.drop(plan)
+            raise TrialFailedError(plan.name, failure) from error
+        except ChildError as error:
+            self.drop(plan)
+            died = not isinstance(error, ChildCutError)
+            if plan != self._reference or not died or not self._restarts_left:
+                raise TrialFailedError(plan.name, failure_of_end(error)) from error
+        self._restarts_left -= 1
+        return self._tried(plan, work)
+
+    def _current(self, plan: Plan, deadline_ns: int) -> Side:
+        side = self.opened(plan)
+        if side is not None:
+            return side
+        for other in self.all_open():
+            if other.plan != self._reference:
+                self.drop(other.plan)
+        serial = self._serial = self._serial + 1
+        folder = self._resources.folder
+        child = Child(folder, f"child-{serial}", self._limits, deadline_ns)
+        self._resources.children.append(child)
+        try:
+            side = self._loaded(plan, child, folder / f"first-{serial}.values", deadline_ns)
+        except BaseException:
+            self._end(child)
+            raise
+        self._open[plan.name] = side
+        return side
+
+    def _loaded(self, plan: Plan, child: Child, first_outputs: Path, deadline_ns: int) -> Side:
+        model, target = self.variants.get(plan.variant, self._workload.model), ""
+        if plan.variant and plan.variant not in self.variants:
+            folder = first_outputs.with_suffix(".variant")
+            folder.mkdir()
+            target = str(folder / "model.onnx")
+        load = Load(
+            plan,
+            str(model),
+            target,
+            self._workload.calling,
+            self._workload.output_names,
+            tuple(str(path) for path in self._workload.feeds),
+        )
+        loaded = _answer(child, Loaded, load, self._limits.creation_ns, deadline_ns)
+        if target:
+            self.variants[plan.variant] = Path(target)
+        if self._workload.output_names is None:
+            self._workload = evolve(self._workload, output_names=loaded.output_names)
+        first = RunOnce(0, str(first_outputs))
+        ran = _answer(child, Ran, first, self._limits.first_call_ns, deadline_ns)
+        return Side(plan, child, loaded, ran.latency_ns, first_outputs, ran.peak_resident_bytes)
+
+    def _end(self, child: Child) -> None:
+        child.close()
+        if child in self._resources.children:
+            self._resources.children.remove(child)
+
+
+def _answer(child: Child, kind: type[R], command: Command, limit_ns: int, deadline_ns: int) -> R:
+    answer = child.ask(command, limit_ns, deadline_ns)
+    if not isinstance(answer, kind):
+        child.kill()
+        raise ChildConfusedError(child.log_tail(), f"{type(answer).__name__} for {command!r:.200}")
+    return answer

@@ -1,0 +1,292 @@
+"""The child of a rig: one process, one session, one plan.
+
+Commands come in over standard input and replies go out over what was standard output; standard
+output itself is joined to standard error first, because ONNX Runtime prints to it.
+"""
+
+import contextlib
+import gc
+import os
+import queue
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import numpy as np
+
+from ortsel.trial.calling import Caller, make_caller
+from ortsel.trial.frames import MAGIC, FrameError, read_frame, write_frame
+from ortsel.trial.messages import (
+    Envelope,
+    Failed,
+    Hello,
+    Load,
+    Loaded,
+    MeasureCalls,
+    Quit,
+    Ran,
+    Reply,
+    RunOnce,
+    Timed,
+    envelope_from_json,
+    reply_to_json,
+)
+from ortsel.trial.values import read_values, write_values
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+PARENT_CHECK_S: Final = 1.0
+"""How often the child looks whether its parent is still the one that started it."""
+
+PARK_STEP_S: Final = 0.004
+PARK_STEPS: Final = 2
+"""Quiet steps in a row; on a busy machine a spinning thread may just not have its turn for one."""
+PARK_SHARE: Final = 8
+"""Parked means: over one step, all threads together used less than a step divided by this."""
+
+
+class Worker:
+    """Executes commands, one after the other."""
+
+    def __init__(self) -> None:
+        self._session: onnxruntime.InferenceSession | None = None
+        self._names: tuple[str, ...] = ()
+        self._callers: list[Caller] = []
+        self._stage = ""
+
+    def answer(self, envelope: Envelope) -> Reply | None:
+        """Return the reply, or None when the command is to quit."""
+        command = envelope.command
+        try:
+            if isinstance(command, Load):
+                return self._load(command, envelope.park_most_ns)
+            if isinstance(command, RunOnce):
+                return self._run(command, envelope.park_most_ns)
+            if isinstance(command, MeasureCalls):
+                return self._measure(command, envelope.park_most_ns)
+        except Exception as error:  # noqa: BLE001
+            return Failed(self._stage, type(error).__name__, str(error)[:20_000])
+        return None
+
+    def _load(self, command: Load, park_most_ns: int) -> Loaded:
+        from ortsel.session_builder import build_session, nodes_by_provider
+
+        model = command.model
+        started = time.perf_counter_ns()
+        if command.variant_target:
+            self._stage = "variant"
+            from ortsel.graph_variants import build_variant
+
+            build_variant(command.plan.variant, Path(model), Path(command.variant_target))
+            model = command.variant_target
+        built = time.perf_counter_ns()
+        self._stage = "build"
+        session = build_session(model, command.plan)
+        created = time.perf_counter_ns()
+        self._session = session
+        self._stage = "feeds"
+        self._names = command.output_names or tuple(output.name for output in session.get_outputs())
+        for path in command.feeds:
+            feed = {name: _owned(value) for name, value in read_values(Path(path)).items()}
+            self._callers.append(make_caller(session, feed, self._names, command.calling))
+        _park(park_most_ns)
+        return Loaded(
+            tuple(session.get_providers()),
+            nodes_by_provider(session),
+            self._names,
+            built - started,
+            created - built,
+            peak_resident_bytes(),
+        )
+
+    def _run(self, command: RunOnce, park_most_ns: int) -> Ran:
+        self._stage = "run"
+        started = time.perf_counter_ns()
+        outputs = self._callers[command.feed].outputs()
+        latency_ns = time.perf_counter_ns() - started
+        write_values(Path(command.target), dict(zip(self._names, outputs, strict=True)))
+        _, parked = _park(park_most_ns)
+        return Ran(latency_ns, parked, peak_resident_bytes())
+
+    def _measure(self, command: MeasureCalls, park_most_ns: int) -> Timed:
+        self._stage = "run"
+        callers = [self._callers[index].call for index in range(command.feeds)]
+        wake_until = time.perf_counter_ns() + command.wake_ns
+        callers[0]()
+        while time.perf_counter_ns() < wake_until:
+            callers[0]()
+        gc.collect()
+        gc.disable()  # a collection in one of the two sides would be taken for the plan's doing
+        try:
+            switches = _context_switches()
+            cpu = time.process_time_ns()
+            calls, total_ns = _timed_calls(callers, command.calls, command.most_ns)
+            cpu_ns = time.process_time_ns() - cpu
+            later = _context_switches()
+        finally:
+            gc.enable()
+        park_ns, parked = _park(park_most_ns)
+        return Timed(
+            calls,
+            total_ns,
+            cpu_ns,
+            later[0] - switches[0],
+            later[1] - switches[1],
+            park_ns,
+            parked,
+            peak_resident_bytes(),
+        )
+
+
+def _timed_calls(
+    callers: Sequence[Callable[[], None]], calls: int, most_ns: int
+) -> tuple[int, int]:
+    clock = time.perf_counter_ns
+    done = 0
+    started = now = clock()
+    limit = started + most_ns
+    while done < calls and now < limit:
+        callers[done % len(callers)]()
+        done += 1
+        now = clock()
+    return done, now - started
+
+
+def _park(most_ns: int) -> tuple[int, bool]:
+    """Wait until this process uses no processor time; return how long that took and whether."""
+    started = before = quiet_since = time.perf_counter_ns()
+    cpu = time.process_time_ns()
+    quiet = 0
+    while True:
+        time.sleep(PARK_STEP_S)
+        now, used = time.perf_counter_ns(), time.process_time_ns()
+        if (used - cpu) * PARK_SHARE < now - before:
+            quiet += 1
+        else:
+            quiet, quiet_since = 0, now
+        if quiet >= PARK_STEPS:
+            return quiet_since - started, True
+        if now - started > most_ns:
+            return now - started, False
+        before, cpu = now, used
+
+
+def _owned(value: object) -> object:
+    """Copy arrays out of the mapped file: callers hold their feeds in memory of their own."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return [_owned(item) for item in value] if isinstance(value, list) else value
+
+
+def peak_resident_bytes() -> int:
+    """Return the most memory that this process held so far; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _context_switches() -> tuple[int, int]:
+    try:
+        import resource
+    except ImportError:
+        return 0, 0
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_nvcsw, usage.ru_nivcsw
+
+
+def _arm_alarm(seconds: int) -> None:
+    """Let the system end this process later, even where a hanging call never gives up Python."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+def _read_commands(stream: BinaryIO, commands: "queue.Queue[Envelope]", scratch: Path) -> None:
+    """Hand over commands until the parent is gone, then end the process, whatever it is doing."""
+    parent = os.getppid()
+    try:
+        while True:
+            if hasattr(select, "poll"):
+                poll = select.poll()
+                poll.register(stream, select.POLLIN)
+                while not poll.poll(PARENT_CHECK_S * 1000):
+                    if os.getppid() != parent:
+                        _end_orphan(scratch)
+            message = read_frame(stream)
+            if message is None:
+                break
+            commands.put(envelope_from_json(message))
+    except (FrameError, OSError) as error:
+        print(f"worker: {error}", file=sys.stderr)  # noqa: T201
+    _end_orphan(scratch)
+
+
+def _end_orphan(scratch: Path) -> None:
+    """The parent ended without closing: nobody else removes what the trial left behind."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)
+
+
+def _prepare_process(nice: int, address_space_bytes: int) -> BinaryIO:
+    """Return the stream for replies; from here on, prints go where errors go."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with contextlib.suppress(OSError):
+        # Where memory runs out for the whole machine, the trial goes before the server.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    if nice and hasattr(os, "nice"):
+        os.nice(nice)
+    if address_space_bytes:
+        with contextlib.suppress(ImportError):
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
+    return replies
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Greet, then answer commands until told to quit or left alone."""
+    scratch, nice, address_space_bytes = Path(arguments[0]), int(arguments[1]), int(arguments[2])
+    replies = _prepare_process(nice, address_space_bytes)
+    import onnxruntime
+
+    import ortsel.trial
+
+    replies.write(MAGIC)
+    hello = Hello(
+        os.getpid(), onnxruntime.__version__, str(onnxruntime.__file__), str(ortsel.trial.__file__)
+    )
+    write_frame(replies, reply_to_json(hello))
+    # Unbuffered: a poll sees only what no buffer has swallowed.
+    commands_in = os.fdopen(os.dup(0), "rb", buffering=0)
+    commands: queue.Queue[Envelope] = queue.Queue()
+    threading.Thread(
+        target=_read_commands, args=(commands_in, commands, scratch), daemon=True
+    ).start()
+    worker = Worker()
+    while True:
+        envelope = commands.get()
+        if isinstance(envelope.command, Quit):
+            break
+        _arm_alarm(envelope.alarm_s)
+        reply = worker.answer(envelope)
+        _arm_alarm(0)
+        if reply is not None:
+            write_frame(replies, reply_to_json(reply))
+    # Not through the interpreter's shutdown: destroying a session may hang or crash, and the
+    # trial is over.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
