@@ -47,7 +47,9 @@ def fitted(kind: ModelKind, seed: int, rows: Floats, targets: Floats) -> Estimat
     """
     require_scikit_learn()
     estimator = _estimator(kind, seed)
-    with warnings.catch_warnings():
+    # One thread: these matrices are small, and a pool that spins would disturb what is served.
+    one_thread = import_module("threadpoolctl").threadpool_limits(limits=1)
+    with one_thread, warnings.catch_warnings():
         # A network that stopped early is judged by its held-out error like any other model.
         from sklearn.exceptions import ConvergenceWarning
 
