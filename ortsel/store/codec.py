@@ -6,7 +6,8 @@ all the same to a reader: a `CorruptRecordError` that says where, what and what 
 """
 
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, NoReturn, TypeVar
@@ -96,7 +97,7 @@ def _refuse_number(text: str) -> NoReturn:
     raise CorruptRecordError("record", f"number {_short(text)}", "integers only")
 
 
-def _closed(members: Mapping[str, object], names: Set[str], place: str) -> None:
+def _closed(members: Mapping[str, object], names: AbstractSet[str], place: str) -> None:
     for name in sorted(members.keys() - names):
         raise CorruptRecordError(_join(place, name), "an unknown name", "the names of the schema")
     for name in sorted(names - members.keys()):

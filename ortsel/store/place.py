@@ -25,8 +25,8 @@ def default_path() -> Path:
 def open_store(path: Path | str | None = "default", limits: StoreLimits | None = None) -> Store:
     """Return a store that never fails: in a file, or in memory where `path` is None.
 
-    "default" is `default_path`; any other string is a path. The file is opened when it is first used. Where it cannot be, one warning is logged and the
-    store works from memory.
+    "default" is `default_path`; any other string is a path. The file is opened when it is first
+    used. Where it cannot be, one warning is logged and the store works from memory.
     """
     if path is None:
         return MemoryStore(limits)
