@@ -6,9 +6,11 @@ from attrs import field, frozen
 
 from spec.errors import InvalidValue
 from spec.ranking.bounds import unit_interval
-from spec.ranking.history import History, Usage
+from spec.ranking.history import Usage
 from spec.ranking.kernel import SizeRange
 
+ZERO = Fraction(0)
+ONE = Fraction(1)
 NEUTRAL = Fraction(1, 2)
 """What stands where nothing is known: neither praise nor blame."""
 
@@ -48,13 +50,23 @@ class Terms:
 
 def score(terms: Terms, weights: Weights) -> Fraction:
     """Return the weighted sum of the terms, from 0 to 1 (R10)."""
-    return (
-        weights.execution_time * terms.execution_time
-        + weights.memory * terms.memory
-        + weights.cache_efficiency * terms.cache_efficiency
-        + weights.history * terms.history
-        + weights.switching * terms.switching
+    return weighted_sum(
+        (weights.execution_time, terms.execution_time),
+        (weights.memory, terms.memory),
+        (weights.cache_efficiency, terms.cache_efficiency),
+        (weights.history, terms.history),
+        (weights.switching, terms.switching),
     )
+
+
+def weighted_sum(*pairs: tuple[Fraction, Fraction]) -> Fraction:
+    """Return the exact sum of products; reduced once at the end, which is most of the cost."""
+    numerator, denominator = 0, 1
+    for weight, value in pairs:
+        scale = weight.denominator * value.denominator
+        numerator = numerator * scale + weight.numerator * value.numerator * denominator
+        denominator *= scale
+    return Fraction(numerator, denominator)
 
 
 def share_of_unit(amount: Fraction | int, unit: Fraction | int) -> Fraction:
@@ -64,7 +76,8 @@ def share_of_unit(amount: Fraction | int, unit: Fraction | int) -> Fraction:
     """
     if amount < 0 or unit <= 0:
         raise InvalidValue("amount", f"{amount} of {unit}", "amount >= 0 and unit > 0", "R4")
-    return Fraction(unit) / (Fraction(unit) + amount)
+    part = unit.numerator * amount.denominator
+    return Fraction(part, part + amount.numerator * unit.denominator)
 
 
 def cache_term(cache_efficiency: Fraction, optimal: SizeRange, size_bytes: int) -> Fraction:
@@ -80,7 +93,7 @@ def cache_term(cache_efficiency: Fraction, optimal: SizeRange, size_bytes: int) 
     return cache_efficiency
 
 
-def history_term(history: History, usage: Usage | None, now_ns: int) -> Fraction:
+def history_term(usage: Usage | None, recency: Fraction) -> Fraction:
     """Return 1/2 + (success rate - 1/2) * recency; 1/2 for a kernel never tried here (R7).
 
     Forgetting leads back to not knowing: an old success is worth no less than no trial, and an old
@@ -88,9 +101,24 @@ def history_term(history: History, usage: Usage | None, now_ns: int) -> Fraction
     """
     if usage is None:
         return NEUTRAL
-    return NEUTRAL + (usage.success_rate - NEUTRAL) * history.recency(usage, now_ns)
+    surplus = 2 * usage.latency.count - usage.trials
+    whole = usage.trials * recency.denominator
+    return Fraction(whole + surplus * recency.numerator, 2 * whole)
+
+
+def confidence(usage: Usage | None, recency: Fraction) -> Fraction:
+    """Return s*r / (n*r + 1) for s successes in n tries of recency r; 0 for no try (R13).
+
+    One imagined undecided try stands against the real ones: four fresh successes give 4/5.
+    """
+    if usage is None:
+        return ZERO
+    return Fraction(
+        usage.latency.count * recency.numerator,
+        usage.trials * recency.numerator + recency.denominator,
+    )
 
 
 def switching_term(kernel_id: str, served: str | None) -> Fraction:
     """Return 0 if serving this kernel would replace the served plan, else 1 (R9)."""
-    return Fraction(served is None or served == kernel_id)
+    return ONE if served is None or served == kernel_id else ZERO

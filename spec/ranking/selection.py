@@ -14,13 +14,16 @@ from spec.ranking.kernel import Kernel
 from spec.ranking.registry import Registry
 from spec.ranking.score import (
     NEUTRAL,
+    ZERO,
     Terms,
     Weights,
     cache_term,
+    confidence,
     history_term,
     score,
     share_of_unit,
     switching_term,
+    weighted_sum,
 )
 
 
@@ -142,12 +145,9 @@ def rank(
     default_id = named if named is not None and not failed[named] else None
     units = _units(request, history, policy, default_id)
     standings = [_standing(kernel, request, history, policy, units) for kernel in eligible]
-    order = tuple(
-        sorted(
-            standings,
-            key=lambda one: (-one.priority, one.kernel_id != default_id, one.kernel_id),
-        )
-    )
+    standings.sort(key=lambda one: (one.kernel_id != default_id, one.kernel_id))
+    # Sorting is stable, also in reverse: equal priorities keep the order just made.
+    order = tuple(sorted(standings, key=lambda one: one.priority, reverse=True))
     ranked = Ranked(order, SelectionReason.SCORE, order[0].confidence, default_id, excluded)
     return default_first_in_doubt(ranked, policy.minimum_confidence)
 
@@ -170,17 +170,6 @@ def default_first_in_doubt(ranked: Ranked, minimum_confidence: Fraction) -> Rank
         ranked.default_id,
         ranked.excluded,
     )
-
-
-def confidence(history: History, usage: Usage | None, now_ns: int) -> Fraction:
-    """Return s*r / (n*r + 1) for s successes in n tries of recency r; 0 for no try (R13).
-
-    One imagined undecided try stands against the real ones: four fresh successes give 4/5.
-    """
-    if usage is None:
-        return Fraction(0)
-    recency = history.recency(usage, now_ns)
-    return usage.latency.count * recency / (usage.trials * recency + 1)
 
 
 def _latency_ns(
@@ -223,24 +212,25 @@ def _standing(
     estimate = request.estimates.get(kernel.id)
     # The served kernel has been initialised already.
     start_ns = 0 if request.served == kernel.id else facts.initialisation_ns
+    if latency_ns is not None and start_ns:
+        latency_ns += Fraction(start_ns, request.expected_calls)
+    recency = ZERO if usage is None else history.recency(usage, request.now_ns)
     terms = Terms(
-        execution_time=NEUTRAL
-        if latency_ns is None
-        else share_of_unit(latency_ns + Fraction(start_ns, request.expected_calls), time_unit),
+        execution_time=NEUTRAL if latency_ns is None else share_of_unit(latency_ns, time_unit),
         memory=NEUTRAL if estimate is None else share_of_unit(estimate.memory_bytes, memory_unit),
         cache_efficiency=cache_term(
             facts.cache_efficiency, facts.optimal_size, request.inputs.size_bytes
         ),
-        history=history_term(history, usage, request.now_ns),
+        history=history_term(usage, recency),
         switching=switching_term(kernel.id, request.served),
     )
     total = score(terms, policy.weights)
-    tries = 0 if usage is None else usage.trials
-    bonus = Fraction(1, 1 + tries)
+    bonus = Fraction(1, 1 + (0 if usage is None else usage.trials))
+    exploitation = 1 - policy.exploration
     return Standing(
         kernel_id=kernel.id,
         terms=terms,
         score=total,
-        priority=(1 - policy.exploration) * total + policy.exploration * bonus,
-        confidence=confidence(history, usage, request.now_ns),
+        priority=weighted_sum((exploitation, total), (policy.exploration, bonus)),
+        confidence=confidence(usage, recency),
     )

@@ -24,7 +24,9 @@ def recorded(*results: Outcome, at_ns: int = 0, history: History | None = None) 
 
 
 def term(history: History, now_ns: int) -> Fraction:
-    return history_term(history, history.usage("w", "k", now_ns), now_ns)
+    usage = history.usage("w", "k", now_ns)
+    recency = Fraction(0) if usage is None else history.recency(usage, now_ns)
+    return history_term(usage, recency)
 
 
 def test_failures_count_as_tries_and_give_no_latency() -> None:
