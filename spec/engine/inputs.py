@@ -5,7 +5,7 @@ from typing import Final
 
 from spec.cache_key import MAX_KEY_BYTES, CacheKey, cache_key
 from spec.candidate import Candidate
-from spec.canonical_json import Json
+from spec.canonical_json import Json, canonical
 from spec.engine.event import Requested
 from spec.errors import InvalidValue
 from spec.failure import Failure, FailureKind
@@ -63,7 +63,7 @@ def _broken_problem(event: Requested) -> Failure | None:
     )
     for name, part in parts:
         if _is_empty(part):
-            return _invalid(f"empty-{name}", name, repr(part), "a value that is not empty")
+            return _invalid(f"empty-{name}", name, canonical(part), "a value that is not empty")
     return None
 
 
@@ -82,7 +82,7 @@ def _broken_names(candidates: Sequence[Candidate]) -> Failure | None:
     for position, name in enumerate(names):
         if not name:
             need = "at least 1 character"
-            return _invalid("empty-name", f"name of candidate {position}", "''", need)
+            return _invalid("empty-name", f"name of candidate {position}", '""', need)
         if len(name) * _LONGEST_CHARACTER_BYTES > MAX_NAME_BYTES:
             size = len(name.encode("utf-8", "surrogatepass"))
             if size > MAX_NAME_BYTES:
@@ -93,7 +93,7 @@ def _broken_names(candidates: Sequence[Candidate]) -> Failure | None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            return _invalid("duplicate-name", "candidates", f"{name!r} twice", "unique names")
+            return _invalid("duplicate-name", "candidates", f'"{name}" twice', "unique names")
         seen.add(name)
     return None
 
@@ -103,7 +103,7 @@ def _broken_reference(policy: Policy, reference: Candidate) -> Failure | None:
         return None
     if reference.ineligible:
         need = "an eligible reference"
-        return _invalid("reference-unfit", repr(reference.name), reference.ineligible, need)
+        return _invalid("reference-unfit", reference.name, reference.ineligible, need)
     size = "unknown" if reference.workspace_bytes is None else f"{reference.workspace_bytes} bytes"
     need = f"a workspace of at most {policy.max_workspace_bytes} bytes"
-    return _invalid("reference-unfit", repr(reference.name), size, need)
+    return _invalid("reference-unfit", reference.name, size, need)

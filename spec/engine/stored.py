@@ -21,7 +21,7 @@ from spec.engine.setback import device_failed, set_back
 from spec.engine.state import Held, State, Transition
 from spec.failure import Failure, FailureKind
 from spec.moment import Moment
-from spec.policy import SECOND_NS, Mode
+from spec.policy import SECOND_NS, Mode, Policy
 from spec.record import Record
 
 
@@ -40,6 +40,7 @@ def looked_up(state: State, event: Requested, key: CacheKey) -> Transition:
     )
     occupied = evolve(
         state,
+        searches=state.searches.set(event.request, search),
         busy_keys=state.busy_keys.set(key.digest, event.request),
         busy_lanes=state.busy_lanes.set(event.problem.lane, event.request),
     )
@@ -57,7 +58,7 @@ def looked_up(state: State, event: Requested, key: CacheKey) -> Transition:
 def loaded(state: State, search: Search, event: RecordLoaded) -> Transition:
     """Validate a stored record's winner if it could be served; else go on as a miss."""
     record, policy = event.record, state.policy
-    if not _belongs(record, search):
+    if not _belongs(record, search) or not _supports_itself(policy, record):
         return missed(state.counted("store_warnings"), search)
     if not record.is_fresh(event.now, policy.ttl_s, policy.retry_after_s):
         return missed(state, search)
@@ -158,6 +159,13 @@ def _belongs(record: Record, search: Search) -> bool:
         and record.scope is search.problem.scope
         and record.reference == search.reference_name
     )
+
+
+def _supports_itself(policy: Policy, record: Record) -> bool:
+    """Whether the evidence in the record would promote its winner under this policy (S7)."""
+    if record.winner == record.reference:
+        return True
+    return record.blocks > 0 and record.ratio < 1 and record.ratio * policy.min_speedup <= 1
 
 
 def _removal(search: Search) -> tuple[Effect, ...]:
