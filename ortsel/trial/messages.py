@@ -160,5 +160,5 @@ def reply_to_json(reply: Reply) -> object:
 
 def reply_from_json(message: object) -> Reply:
     """Return the reply. Raises `cattrs.BaseValidationError` when it is none."""
-    reply: Reply = _converter().structure(message, Reply)  # type: ignore[arg-type]
+    reply: Reply = _converter().get_structure_hook(Reply)(message, Reply)
     return reply

@@ -6,6 +6,7 @@ output itself is joined to standard error first, because ONNX Runtime prints to 
 
 import contextlib
 import gc
+import logging
 import os
 import queue
 import select
@@ -42,6 +43,8 @@ from ortsel.trial.values import read_values, write_values
 if TYPE_CHECKING:
     import onnxruntime
 
+_logger: Final = logging.getLogger(__name__)
+
 PARENT_CHECK_S: Final = 1.0
 """How often the child looks whether its parent is still the one that started it."""
 
@@ -71,7 +74,8 @@ class Worker:
                 return self._run(command, envelope.park_most_ns)
             if isinstance(command, MeasureCalls):
                 return self._measure(command, envelope.park_most_ns)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
+            _logger.exception("stage %s", self._stage)
             return Failed(self._stage, type(error).__name__, str(error)[:20_000])
         return None
 
@@ -226,7 +230,7 @@ def _read_commands(stream: BinaryIO, commands: "queue.Queue[Envelope]", scratch:
                 break
             commands.put(envelope_from_json(message))
     except (FrameError, OSError) as error:
-        print(f"worker: {error}", file=sys.stderr)  # noqa: T201
+        _logger.warning("no further command: %s", error)
     _end_orphan(scratch)
 
 
