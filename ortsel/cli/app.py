@@ -1,0 +1,56 @@
+"""The command `ortsel` and its subcommands."""
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from ortsel.cli.command_group import CommandGroup
+from ortsel.cli.console import survive_any_text
+from ortsel.cli.demo import demo
+from ortsel.cli.exit_codes import EXIT_CODES_HELP
+from ortsel.cli.tune import tune
+
+_HELP = f"""Measure, verify and remember the fastest way to run an ONNX model with ONNX Runtime.
+
+\b
+  ortsel demo                     see it on a small model
+  ortsel tune model.onnx          decide for a model of yours
+
+{EXIT_CODES_HELP}"""
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    import onnxruntime
+
+    try:
+        own = version("ortsel")
+    except PackageNotFoundError:
+        own = "(not installed)"
+    click.echo(f"ortsel {own}, onnxruntime {onnxruntime.__version__}")
+    context.exit()
+
+
+@click.group(cls=CommandGroup, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the versions of ortsel and ONNX Runtime.",
+)
+def app() -> None:
+    """Group of all commands."""
+
+
+app.add_command(tune)
+app.add_command(demo)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    survive_any_text()
+    return int(app.main(arguments, prog_name="ortsel", standalone_mode=False))

@@ -1,0 +1,53 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ortsel.cli.durations import duration_argument
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def budget_option(command: _Command) -> _Command:
+    """Add `--budget`."""
+    return click.option(
+        "--budget",
+        type=duration_argument,
+        metavar="TIME",
+        default="30s",
+        show_default=True,
+        help="Longest time to search: 30, 45s, 2m, 1m30s.",
+    )(command)
+
+
+def store_option(command: _Command) -> _Command:
+    """Add `--store`."""
+    return click.option(
+        "--store",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="SQLite file that keeps decisions.  [default: one in your cache folder]",
+    )(command)
+
+
+def json_option(command: _Command) -> _Command:
+    """Add `--json`."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print one JSON document on stdout, and nothing else.",
+    )(command)
+
+
+def seed_option(command: _Command) -> _Command:
+    """Add `--seed`."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0, 2**53 - 1),
+        default=0,
+        show_default=True,
+        help="Source of made-up inputs and of the order of measurements.",
+    )(command)
