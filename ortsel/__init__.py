@@ -54,7 +54,8 @@ def __getattr__(name: str) -> Any:
     if name in _OWN:
         value = getattr(import_module(_OWN[name]), name)
     elif name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
     else:
         runtime = import_module("onnxruntime")
         try:

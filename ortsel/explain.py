@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import TypeAlias
 
-from attrs import field, frozen
+from attrs import frozen
 
 from spec.report import CandidateReport
 
@@ -35,6 +35,11 @@ class WorkloadExplanation:
     changes: tuple[tuple[str, str], ...] = ()
     """What each plan does differently, by its name."""
     elapsed_ns: int = 0
+
+    @classmethod
+    def kept(cls, workload: str, reason: str) -> "WorkloadExplanation":
+        """Return the explanation of a shape that keeps the reference without a decision."""
+        return cls(workload, "reference", "failed", verified=False, ratio=None, reason=reason)
 
     def row(self) -> dict[str, Cell]:
         """Return the decision as plain values."""
@@ -74,7 +79,7 @@ class WorkloadExplanation:
 class Explanation:
     """Everything that one session decided so far."""
 
-    workloads: tuple[WorkloadExplanation, ...] = field(converter=tuple)
+    workloads: tuple[WorkloadExplanation, ...]
     not_tuned: str = ""
     """Why this session never tunes; empty when it may."""
 

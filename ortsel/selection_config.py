@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ortsel.candidates import CandidateFacts
     from ortsel.progress import Progress
 
+DAY_S: Final = 86_400
 DEFAULT_STORE: Final = "default"
 """The platform's cache folder."""
 
@@ -49,7 +50,7 @@ def _mode(value: "str | SelectionMode") -> SelectionMode:
 
 
 def _budget(_: object, __: object, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 86_400:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= DAY_S:
         raise UsageError("budget_s", repr(value), "a number of seconds above 0, at most 86400")
 
 
@@ -91,8 +92,8 @@ class SelectionConfig:
     policy: Policy = field(factory=Policy, validator=_policy)
     """Thresholds and rules. Its mode, budget and seed are taken from this value instead."""
     candidates: Candidates = None
-    """Plans to try besides the reference, or a function that makes them from facts about the machine
-    and the model; None is ortsel's own catalogue."""
+    """Plans to try besides the reference, or a function that makes them from facts about the
+    machine and the model; None is ortsel's own catalogue."""
     seed: int = field(default=0, validator=_seed)
     """Source of the order of measurements."""
     max_shapes: int = field(default=256, validator=_max_shapes)

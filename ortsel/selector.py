@@ -9,12 +9,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from attrs import frozen
 
-from ortsel.store.store import Store, StoreError
+from ortsel.store import Store, StoreError
+from ortsel.trial.errors import TrialFailedError
+from ortsel.trial.rig import CannotVerify, Verified
 from spec.cache_key import cache_key
 from spec.candidate import Candidate
 from spec.decision import Decision
@@ -43,7 +45,7 @@ from spec.engine.event import (
     Validated,
 )
 from spec.engine.fingerprint import lower_level_fingerprint
-from spec.engine.state import State, initial_state
+from spec.engine.state import Held, State, initial_state
 from spec.engine.step import step
 from spec.failure import Failure
 from spec.moment import Moment
@@ -55,34 +57,11 @@ from spec.report import TrialReport
 log = logging.getLogger("ortsel")
 
 
-class TrialFailedError(Exception):
-    """A trial did not work; `failure` says how."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(f"{failure.kind.value}: {failure.code}: {failure.detail}")
-        self.failure = failure
-
-
-@frozen
-class Verified:
-    """The outputs were compared and are equal, on `feeds` different feeds."""
-
-    feeds: int
-    provisional: bool = False
-
-
-@frozen
-class CannotVerify:
-    """The outputs cannot be compared."""
-
-    reason: str
-
-
 class TrialRunner(Protocol):
-    """What the selector needs from whoever can run candidates. Indices are positions in the request.
+    """What the selector needs from whoever can run candidates.
 
-    A measurement includes all work whose cost belongs to the candidate; deadlines are monotonic
-    nanoseconds. Both raise `TrialFailedError`.
+    Indices are positions in the request. A measurement includes all work whose cost belongs to the
+    candidate; deadlines are monotonic nanoseconds. Both raise `TrialFailedError`.
     """
 
     def measure(self, candidate: int, purpose: Purpose, deadline_ns: int) -> int:
@@ -112,8 +91,10 @@ class _Context:
     policy: Policy
 
     def key_text(self, digest: str) -> str:
-        """Return the named parts behind a digest, for the store to explain later; empty when the
-        digest is not this request's."""
+        """Return the named parts behind a digest, for the store to explain later.
+
+        Empty when the digest is not this request's.
+        """
         event = self.event
         key = cache_key(event.problem, event.candidates, event.reference, self.policy)
         return key.text if key.digest == digest else ""
@@ -152,7 +133,7 @@ class Selector:
     def select(
         self,
         problem: Problem,
-        candidates: Sequence[Candidate],
+        candidates: tuple[Candidate, ...],
         reference: int,
         runner: TrialRunner,
         *,
@@ -166,18 +147,25 @@ class Selector:
         with self._lock:
             self._next_request += 1
             request = self._next_request
-        event = Requested(request, self._clock(), problem, tuple(candidates), reference, nested)
+        event = Requested(request, self._clock(), problem, candidates, reference, nested)
         try:
             return self._drive(request, event, runner)
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
 
-    def invalidate(self, decision: Decision, reference: str, *, ban: bool, reason: str) -> None:
+    def valid_until_ns(self, key: str) -> int | None:
+        """Return the monotonic time until which the answer for a key holds; None without one."""
+        settled = self._state.entry(key).settled
+        if isinstance(settled, Held):
+            return settled.fresh_until_ns
+        return None if settled is None else settled.until_ns
+
+    def invalidate(
+        self, key: str, candidate: str, reference: str, *, ban: bool, reason: str
+    ) -> None:
         """Forget a decision that proved wrong while it was served (S9)."""
-        self._feed(
-            Invalidated(self._clock(), decision.key, decision.name, reference, ban, reason)
-        )
+        self._feed(Invalidated(self._clock(), key, candidate, reference, ban, reason))
 
     def forget_process(self) -> None:
         """Start over in a forked child: locks, trials and decisions of the parent are not ours."""

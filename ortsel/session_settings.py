@@ -17,7 +17,9 @@ from ortsel.plan import Attribute, SessionSettings
 if TYPE_CHECKING:
     import onnxruntime
 
-SIDE_EFFECTS: Final = frozenset({"enable_profiling", "optimized_model_filepath", "profile_file_prefix"})
+SIDE_EFFECTS: Final = frozenset(
+    {"enable_profiling", "optimized_model_filepath", "profile_file_prefix"}
+)
 """Attributes that write files. They belong to the user's own session alone, once."""
 
 NOT_COPIED: Final = frozenset({"log_severity_level", "log_verbosity_level", "logid"})

@@ -1,5 +1,6 @@
 """What happened, as the shell saw it. Every event carries the time; the engine reads no clock."""
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from attrs import field, frozen
@@ -11,6 +12,10 @@ from spec.problem import Problem
 from spec.record import Record
 
 
+def _in_order(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(candidates)
+
+
 @frozen
 class Requested:
     """Somebody wants a decision. Exactly one `Answer` with the same `request` follows."""
@@ -19,7 +24,7 @@ class Requested:
     """Identity chosen by the shell, never used twice."""
     now: Moment
     problem: Problem
-    candidates: tuple[Candidate, ...] = field(converter=tuple)
+    candidates: tuple[Candidate, ...] = field(converter=_in_order)
     """In ranked order: the order in which they are tried."""
     reference: int
     """Index of the reference in `candidates`."""

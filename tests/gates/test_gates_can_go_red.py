@@ -12,10 +12,16 @@ from tests.isolation import isolation_command
 
 VIOLATIONS = {
     "format": ("spec/violation.py", '"""Badly laid out."""\n\nx = [1,2 ,3]\n'),
-    "lint": ("spec/violation.py", '"""Uses a bare except."""\n\ntry:\n    x = 1\nexcept:\n    x = 2\n'),
+    "lint": (
+        "spec/violation.py",
+        '"""Uses a bare except."""\n\ntry:\n    x = 1\nexcept:\n    x = 2\n',
+    ),
     "types": ("spec/violation.py", '"""Wrong type."""\n\nx: int = "one"\n'),
     "imports": ("spec/violation.py", '"""Impure."""\n\nimport time\n\nx = time.time()\n'),
-    "isolation": ("spec/violation.py", '"""Needs numpy."""\n\nimport numpy\n\nx = numpy.zeros(1)\n'),
+    "isolation": (
+        "spec/violation.py",
+        '"""Needs numpy."""\n\nimport numpy\n\nx = numpy.zeros(1)\n',
+    ),
     "tests": ("tests/test_violation.py", "def test_fails() -> None:\n    assert 1 == 2\n"),
 }
 

@@ -1,0 +1,192 @@
+"""The trials of one search, for one call: child processes first, this process last."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, assert_never
+
+from attrs import frozen
+
+from ortsel.plan import Plan
+from ortsel.progress import Progress, Stage
+from ortsel.session_builder import build_session
+from ortsel.trial.calling import Calling
+from ortsel.trial.errors import TrialFailedError
+from ortsel.trial.rig import CannotVerify, Rig, Verified
+from ortsel.trial.variant_child import build_variant_in_child
+from ortsel.verification.comparison import Different, Equal, Incomparable, compare
+from ortsel.verification.tolerance import BY_TYPE
+from spec.engine.effect import Purpose
+from spec.failure import Failure, FailureKind
+from spec.record import Origin, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnxruntime
+
+    Feed = Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]
+
+
+@frozen
+class Call:
+    """One call of the user's, complete enough to repeat it."""
+
+    feed: "Feed"
+    output_names: tuple[str, ...]
+    """Outputs asked for, in order."""
+    calling: Calling
+    reference_outputs: Sequence[Any]
+    """What the reference returned for it."""
+
+
+@frozen
+class Subject:
+    """What is tried: one model and the plans for it."""
+
+    model: Path | bytes
+    plans: tuple[Plan, ...]
+    """The reference first."""
+    session_of: "Callable[[Plan], onnxruntime.InferenceSession | None]"
+    """Gives the session that serves a plan in this process already, if there is one."""
+    budget_ns: int
+    progress: Callable[[Progress], None] | None
+
+
+class CallTrials:
+    """The trials of one search. Child processes are started at the first need."""
+
+    def __init__(self, subject: Subject, call: Call) -> None:
+        self._subject = subject
+        self._call = call
+        self._stored: Record | None = None
+        self._checked: dict[int, onnxruntime.InferenceSession] = {}
+        self._resources = ExitStack()
+        self._started_ns = time.monotonic_ns()
+        self._measurements = 0
+        self._rig_started = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._resources.close()
+
+    @cached_property
+    def _scratch(self) -> Path:
+        folder = tempfile.TemporaryDirectory(prefix="ortsel-", ignore_cleanup_errors=True)
+        return Path(self._resources.enter_context(folder))
+
+    @cached_property
+    def _model_path(self) -> Path:
+        model = self._subject.model
+        if isinstance(model, Path):
+            return model
+        path = self._scratch / "model.onnx"
+        path.write_bytes(model)
+        return path
+
+    @cached_property
+    def _rig(self) -> Rig:
+        rig = Rig(
+            self._model_path,
+            self._subject.plans[0],
+            [self._call.feed],
+            self._call.output_names,
+            calling=self._call.calling,
+            scratch=self._scratch,
+        )
+        self._rig_started = True
+        return self._resources.enter_context(rig)
+
+    def record_loaded(self, record: Record) -> None:
+        """Remember that the next validation decides about a stored record."""
+        self._stored = record
+
+    def measure(self, candidate: int, purpose: Purpose, deadline_ns: int) -> int:
+        """Time one candidate in its child process."""
+        self._stored = None
+        self._tell(Stage.WARMING if purpose is Purpose.WARMUP else Stage.MEASURING, candidate)
+        self._measurements += 1
+        return self._rig.measure(self._subject.plans[candidate], purpose, deadline_ns)
+
+    def validate(self, reference: int, candidate: int, deadline_ns: int) -> Verified | CannotVerify:
+        """Compare a candidate with the reference.
+
+        A plan that was measured on this machine has survived its child process then, and is checked
+        in this process at once; every other plan meets the reference in child processes first.
+        """
+        del reference
+        self._tell(Stage.VALIDATING, candidate)
+        stored, self._stored = self._stored, None
+        if stored is not None and stored.origin is Origin.LOCAL and not stored.provisional:
+            self.check_here(candidate)
+            return Verified(1)
+        return self._rig.validate(self._subject.plans[candidate], deadline_ns)
+
+    def check_here(self, candidate: int) -> "onnxruntime.InferenceSession":
+        """Return the session of a plan, built in this process and equal on the call that asked.
+
+        Raises `TrialFailedError`: unsupported when it cannot be built, rejected when it differs.
+        """
+        if candidate in self._checked:
+            return self._checked[candidate]
+        self._tell(Stage.CHECKING, candidate)
+        plan = self._subject.plans[candidate]
+        session = self._subject.session_of(plan) or self._build(plan)
+        call = self._call
+        try:
+            outputs = session.run(list(call.output_names), dict(call.feed))
+        except Exception as error:
+            failure = Failure(FailureKind.CRASHED, "failed-in-process", str(error))
+            raise TrialFailedError(plan.name, failure) from error
+        verdict = compare(call.reference_outputs, outputs, call.output_names, BY_TYPE)
+        match verdict:
+            case Equal():
+                self._checked[candidate] = session
+                return session
+            case Different():
+                failure = Failure(FailureKind.REJECTED, "different", verdict.what)
+            case Incomparable():
+                failure = Failure(FailureKind.UNSUPPORTED, "unverifiable", verdict.reason)
+            case _:
+                assert_never(verdict)
+        raise TrialFailedError(plan.name, failure)
+
+    def _build(self, plan: Plan) -> "onnxruntime.InferenceSession":
+        try:
+            return build_session(self._variant_model(plan), plan)
+        except TrialFailedError:
+            raise
+        except Exception as error:
+            failure = Failure(FailureKind.UNSUPPORTED, "not-built-in-process", str(error))
+            raise TrialFailedError(plan.name, failure) from error
+
+    def _variant_model(self, plan: Plan) -> Path | bytes:
+        """Return the model that a plan loads. What the trials built already is used again."""
+        if not plan.variant:
+            return self._subject.model
+        if self._rig_started and (built := self._rig.variant_path(plan)) is not None:
+            return built
+        target = self._scratch / f"{len(self._checked)}-variant.onnx"
+        build_variant_in_child(plan.variant, self._model_path, target)
+        return target
+
+    def _tell(self, stage: Stage, candidate: int) -> None:
+        listener = self._subject.progress
+        if listener is None:
+            return
+        plans = self._subject.plans
+        listener(
+            Progress(
+                stage,
+                plans[candidate].name,
+                candidate,
+                len(plans),
+                self._measurements,
+                time.monotonic_ns() - self._started_ns,
+                self._subject.budget_ns,
+            )
+        )

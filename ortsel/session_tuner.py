@@ -1,0 +1,295 @@
+"""One session's side of selection: describes its calls, runs trials, checks and keeps plans."""
+
+import logging
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve, frozen
+
+from ortsel.call_trials import Call, CallTrials, Subject
+from ortsel.candidates import CandidateFacts, candidate_plans
+from ortsel.environment import read_environment
+from ortsel.explain import Explanation, WorkloadExplanation
+from ortsel.model_content import content_hash
+from ortsel.plan import Plan
+from ortsel.selection_config import SelectionConfig, SelectionMode
+from ortsel.selector import Selector
+from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
+from ortsel.workload import describe_workload, workload_part
+from spec.candidate import Candidate
+from spec.canonical_json import Json
+from spec.decision import Decision, Source
+from spec.engine.statistics import Statistics
+from spec.failure import Failure, FailureKind
+from spec.policy import SECOND_NS, YEAR_S
+from spec.problem import Problem, Scope
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+log = logging.getLogger("ortsel")
+
+MAX_PLANS: Final = 1
+"""Plan sessions alive beside the reference. Each holds the model's weights once more."""
+
+
+BUSY_RETRY_S: Final = 1
+"""When a shape that found another search under way asks again."""
+
+_SEARCHING = threading.Lock()
+"""Held by the one search of this process. Searches share the machine, whatever their policy."""
+
+_warned: set[str] = set()
+
+
+@frozen
+class Choice:
+    """What serves a shape from now on."""
+
+    session: "onnxruntime.InferenceSession | None"
+    """The session of the winning plan; None is the reference."""
+    until_ns: int
+    """Monotonic time at which the choice is made anew."""
+
+
+class SessionTuner:
+    """Everything between one session and the selector. Safe for many threads."""
+
+    def __init__(
+        self,
+        model: Path | bytes,
+        reference: Plan,
+        providers: Sequence[str],
+        config: SelectionConfig,
+        selector: Selector,
+    ) -> None:
+        self._model = model
+        self._reference = reference
+        self._providers = tuple(providers)
+        """Providers that ONNX Runtime reports for the reference."""
+        self._config = config
+        self._selector = selector
+        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._explained: dict[Hashable, WorkloadExplanation] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _subject(self) -> Subject:
+        budget_ns = self._selector.policy.budget_ns
+        progress = self._config.progress
+        return Subject(self._model, self.plans, self.session_of, budget_ns, progress)
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """The reference first, then the candidates in the order in which they are tried."""
+        facts = CandidateFacts.read(self._model, self._reference)
+        return candidate_plans(self._reference, facts, self._config.candidates)
+
+    def decide(self, signature: Hashable, call: Call) -> Choice:
+        """Return what serves calls like this one, tuning now where the mode allows it.
+
+        The user's own result is there already, so nothing that goes wrong here reaches the caller.
+        """
+        workload = describe_workload(call.feed, call.output_names, call.calling)
+        try:
+            choice, explanation = self._decide(workload, call)
+        except TrialsUnavailableError as error:
+            self._warn_once(str(error))
+            choice = keep_for_ever()
+            explanation = WorkloadExplanation.kept(workload, str(error))
+        except Exception as error:
+            log.exception("ortsel: %s keeps the reference", workload)
+            choice = Choice(None, _later(self._config.policy.retry_after_s))
+            explanation = WorkloadExplanation.kept(workload, f"{type(error).__name__}: {error}")
+        self.note(signature, explanation)
+        return choice
+
+    def note(self, signature: Hashable, explanation: WorkloadExplanation) -> None:
+        """Remember what to explain about a shape."""
+        with self._lock:
+            self._explained.pop(signature, None)
+            while len(self._explained) >= self._config.max_shapes:
+                self._explained.pop(next(iter(self._explained)))
+            self._explained[signature] = explanation
+
+    def statistics(self) -> Statistics:
+        """Return the selector's counters."""
+        return self._selector.state.statistics
+
+    def explain(self) -> Explanation:
+        """Return what was decided so far, per shape."""
+        with self._lock:
+            return Explanation(tuple(self._explained.values()))
+
+    def withdraw(self, signature: Hashable, reason: str) -> None:
+        """Stop serving a plan that failed in a request, and ban it for its key."""
+        with self._lock:
+            explanation = self._explained.get(signature)
+            if explanation is None or explanation.plan == self._reference.name:
+                return
+            self._explained[signature] = evolve(
+                explanation, plan=self._reference.name, verified=False, reason=reason
+            )
+            self._sessions.pop(explanation.plan, None)
+        log.warning("ortsel: %s keeps the reference: %s", explanation.workload, reason)
+        self._selector.invalidate(
+            explanation.key, explanation.plan, self._reference.name, ban=True, reason=reason
+        )
+
+    def problem(self, call: Call) -> Problem:
+        """Return the question that a call asks, in the named parts of its key."""
+        environment = read_environment()
+        return Problem(
+            scope=Scope.PIPELINE,
+            operation="onnx-model",
+            workload=workload_part(call.feed, call.output_names, call.calling),
+            environment=environment.parts(),
+            model=content_hash(self._model).digest,
+            options=self._options_part(),
+            lower_level=self._selector.lower_level(),
+            persistent=not environment.unknown,
+        )
+
+    def _options_part(self) -> Json:
+        """Return what the user configured.
+
+        Naming the providers that ONNX Runtime would have taken anyway changes nothing, so the
+        providers are those that it reports.
+        """
+        named = {
+            provider.name: dict(provider.options) for provider in self._reference.providers or ()
+        }
+        settings = evolve(self._reference, providers=None).parts()
+        return {
+            "plan": settings,
+            "providers": [[name, named.get(name, {})] for name in self._providers],
+        }
+
+    def _decide(self, workload: str, call: Call) -> tuple[Choice, WorkloadExplanation]:
+        with CallTrials(self._subject, call) as trials:
+            candidates = tuple(Candidate(plan.name) for plan in self.plans)
+            decision = self._select(call, candidates, trials)
+            if isinstance(decision, Failure):
+                explanation = WorkloadExplanation.kept(workload, words(decision))
+                return Choice(None, _later(self._config.policy.retry_after_s)), explanation
+            session, reason = None, decision.reason
+            if decision.index != decision.reference_index:
+                session, reason = self._admit(decision, trials)
+            return self._chosen(workload, decision, session, reason)
+
+    def _select(
+        self, call: Call, candidates: tuple[Candidate, ...], trials: CallTrials
+    ) -> Decision | Failure:
+        """Ask the selector; measuring needs the process's one place for searches."""
+        problem = self.problem(call)
+        if self._config.mode is not SelectionMode.BLOCKING:
+            return self._selector.select(problem, candidates, 0, trials)
+        if not _SEARCHING.acquire(blocking=False):
+            answer = self._selector.select(problem, candidates, 0, trials, nested=True)
+            if isinstance(answer, Decision) and answer.source is Source.NESTED:
+                return evolve(answer, source=Source.BUSY)
+            return answer
+        try:
+            return self._selector.select(problem, candidates, 0, trials)
+        finally:
+            _SEARCHING.release()
+
+    def _admit(
+        self, decision: Decision, trials: CallTrials
+    ) -> tuple["onnxruntime.InferenceSession | None", str]:
+        """Build the winner in this process, and check it on the call that asked."""
+        plan = self.plans[decision.index]
+        with self._lock:
+            held = plan.name in self._sessions
+            full = not held and len(self._sessions) >= MAX_PLANS
+            others = ", ".join(self._sessions)
+        if full:
+            return (
+                None,
+                f"{plan.name} is faster, but {others} is held already (at most {MAX_PLANS})",
+            )
+        try:
+            session = trials.check_here(decision.index)
+        except TrialFailedError as error:
+            reason = f"{plan.name} failed in this process: {words(error.failure)}"
+            ban = error.failure.kind is not FailureKind.TRANSIENT
+            self._selector.invalidate(
+                decision.key, plan.name, self._reference.name, ban=ban, reason=reason
+            )
+            return None, reason
+        with self._lock:
+            return self._sessions.setdefault(plan.name, session), decision.reason
+
+    def _chosen(
+        self,
+        workload: str,
+        decision: Decision,
+        session: "onnxruntime.InferenceSession | None",
+        reason: str,
+    ) -> tuple[Choice, WorkloadExplanation]:
+        report = self._selector.report(decision.key) if decision.source is Source.TUNED else None
+        serves_reference = session is None
+        explanation = WorkloadExplanation(
+            workload=workload,
+            plan=self._reference.name if serves_reference else decision.name,
+            source=decision.source.value,
+            verified=decision.verified,
+            ratio=decision.ratio,
+            reason=reason or _reason(decision),
+            key=decision.key,
+            candidates=() if report is None else report.candidates,
+            changes=tuple((plan.name, plan.notes) for plan in self.plans),
+            elapsed_ns=0 if report is None else report.elapsed_ns,
+        )
+        until_ns = self._selector.valid_until_ns(decision.key)
+        if decision.source in (Source.BUSY, Source.NESTED):
+            until_ns = _later(BUSY_RETRY_S)
+        elif until_ns is None:
+            until_ns = _later(self._config.policy.retry_after_s)
+        return Choice(session, until_ns), explanation
+
+    def _warn_once(self, reason: str) -> None:
+        if reason not in _warned:
+            _warned.add(reason)
+            log.warning("ortsel: tuning is off in this process: %s", reason)
+
+    def session_of(self, plan: Plan) -> "onnxruntime.InferenceSession | None":
+        """Return the session that serves a plan in this process, if there is one."""
+        with self._lock:
+            return self._sessions.get(plan.name)
+
+
+def words(failure: Failure) -> str:
+    """Return a failure as one line for people."""
+    return f"{failure.code}: {failure.detail}" if failure.detail else failure.code
+
+
+def _later(seconds: int) -> int:
+    return time.monotonic_ns() + seconds * SECOND_NS
+
+
+def keep_for_ever() -> Choice:
+    """Return the choice of the reference that is not looked at again in this process."""
+    return Choice(None, _later(YEAR_S))
+
+
+def _reason(decision: Decision) -> str:
+    if decision.source is Source.TUNED and decision.index != decision.reference_index:
+        return "faster beyond the noise, and verified equal"
+    return _REASONS[decision.source]
+
+
+_REASONS: Final = {
+    Source.TUNED: "no candidate was faster beyond the noise and verified",
+    Source.MEMORY: "decided earlier in this process",
+    Source.STORED: "decided earlier, validated once in this process",
+    Source.DISABLED: "selection is disabled",
+    Source.BYPASSED: "the reference could not be measured or verified",
+    Source.NESTED: "asked from inside a trial",
+    Source.BUSY: "another search is under way",
+    Source.CACHE_MISS: "no stored decision for this shape: tune it, or use mode blocking",
+}
