@@ -140,7 +140,8 @@ def advise(
     surveyed = survey(attention, hardware, configuration, build)
     if not surveyed.runnable:
         raise NothingRuns(attention.operator.value, surveyed.excluded)
-    latencies = latencies_of(history, workload_key(attention, hardware, build))
+    seen = tuple(history)
+    latencies = latencies_of(seen, workload_key(attention, hardware, build)) if seen else {}
     ranked, notes = _ranking(
         attention,
         hardware,
