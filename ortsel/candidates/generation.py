@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 from attrs import evolve
 
+from ortsel.candidates.attention_variants import attention_variant_candidates
 from ortsel.candidates.disabled_optimizers import disabled_optimizer_candidates
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.fused_graph import fused_graph_candidates
@@ -21,6 +22,7 @@ Family: TypeAlias = Callable[[Plan, CandidateFacts], tuple[Plan, ...]]
 
 FAMILIES: Final[tuple[Family, ...]] = (
     openvino_candidates,
+    attention_variant_candidates,
     fused_graph_candidates,
     disabled_optimizer_candidates,
     thread_candidates,

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Final
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.graph_variants.errors import UnknownVariantError, VariantRefusedError
 from ortsel.graph_variants.interface import interface_difference, interface_obstacle
+from ortsel.graph_variants.onnx_attention import ONNX_ATTENTION_VARIANT
 from ortsel.graph_variants.ort_fusions import ORT_FUSIONS
+from ortsel.graph_variants.prescaled_query import PRESCALED_QUERY
 from ortsel.graph_variants.variant import GraphVariant, NotApplicableError, take_census
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-VARIANTS: Final[tuple[GraphVariant, ...]] = (ORT_FUSIONS,)
+VARIANTS: Final[tuple[GraphVariant, ...]] = (ORT_FUSIONS, PRESCALED_QUERY, ONNX_ATTENTION_VARIANT)
 
 MAX_EMBEDDED_BYTES: Final = 1_500_000_000
 """Weights beyond this go into a second file: one ONNX file can't exceed 2 GiB."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ortsel.candidates import REFERENCE, CandidateFacts, ModelTraits, generate
 from ortsel.candidates.openvino import OPENVINO
 from ortsel.errors import UsageError
+from ortsel.graph_variants import variant_names
 from ortsel.plan import Plan, Provider, SessionSettings
 
 CPU = "CPUExecutionProvider"
@@ -162,6 +163,8 @@ def test_the_names_are_stable() -> None:
         "openvino:latency",
         "openvino:latency,threads=8",
         "openvino:latency,threads=1",
+        "variant=onnx-attention",
+        "variant=prescaled-query",
         "variant=ort-fusions",
         "cpu:without=MatMulScaleFusion",
         "cpu:threads=8",
@@ -278,6 +281,21 @@ def test_optimizers_disabled_by_configuration_stay_disabled() -> None:
 def test_a_graph_that_cannot_be_fused_is_not_offered(found: CandidateFacts) -> None:
     assert "variant=ort-fusions" in names(generate(PLAIN, EIGHT_CPUS))
     assert "variant=ort-fusions" not in names(generate(PLAIN, found))
+
+
+def test_variants_of_attention_need_an_operator_to_rewrite() -> None:
+    def variants(*operators: str) -> set[str]:
+        found = evolve(EIGHT_CPUS, model=ModelTraits(frozenset(operators)))
+        return {plan.variant for plan in generate(PLAIN, found)} - {"", "ort-fusions"}
+
+    assert variants("MultiHeadAttention") == {"onnx-attention", "prescaled-query"}
+    assert variants("Attention") == {"prescaled-query"}
+    assert variants("MatMul", "GroupQueryAttention") == set()
+
+
+def test_every_variant_that_is_offered_can_be_built_by_name() -> None:
+    offered = {plan.variant for plan in generate(PLAIN, EIGHT_CPUS)} - {""}
+    assert offered == set(variant_names())
 
 
 @pytest.mark.parametrize(
