@@ -25,8 +25,6 @@ CONTAINED: Final = frozenset(
         "AzureExecutionProvider",
         "CPUExecutionProvider",
         "DnnlExecutionProvider",
-        "JsExecutionProvider",
-        "WebGpuExecutionProvider",
         "XnnpackExecutionProvider",
     }
 )

@@ -52,7 +52,8 @@ class Connection:
         with self._lock:
             try:
                 yield self._opened()
-            except (sqlite3.Error, OSError) as error:
+            except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+                # The last comes from a message of SQLite that quotes damaged bytes.
                 self._drop()
                 raise self._translated(error) from error
             except StoreError:
@@ -116,8 +117,15 @@ class Connection:
             create_file(self._path)
         database = self._connect("rw")
         if sqlite_schema.condition(database, self._path) is Condition.EMPTY:
+            self._refuse_fragment()
             sqlite_schema.create(database, self._path)
         return database
+
+    def _refuse_fragment(self) -> None:
+        """SQLite takes what is shorter than a page for an empty database, and would overwrite it."""
+        size = self._path.stat().st_size
+        if 0 < size < _SMALLEST_PAGE:
+            raise UnreadableStoreError(self._path, f"file is not a database but {size} bytes")
 
     def _reader(self) -> sqlite3.Connection | None:
         identity = _identity(self._path)
@@ -126,6 +134,7 @@ class Connection:
         database = self._open_for_reading()
         if sqlite_schema.condition(database, self._path) is Condition.EMPTY:
             database.close()
+            self._refuse_fragment()
             return None
         return database
 
@@ -174,7 +183,9 @@ class Connection:
         self._identity = status.st_dev, status.st_ino
         return database
 
-    def _translated(self, error: sqlite3.Error | OSError) -> StoreError:
+    def _translated(self, error: sqlite3.Error | OSError | UnicodeDecodeError) -> StoreError:
+        if isinstance(error, UnicodeDecodeError):
+            return UnreadableStoreError(self._path, "a name in it is not UTF-8")
         if isinstance(error, OSError):
             reason = error.strerror or str(error)
             kind = UnwritableStoreError if self._writes else UnreadableStoreError
@@ -201,6 +212,7 @@ _PRAGMAS: Final = (
 is an error instead of a signal. A committed record survives the death of every process at any
 moment; a power cut may cost the last ones, never the file."""
 
+_SMALLEST_PAGE: Final = 512
 _NO_ACCESS: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
 _CANNOT_WRITE: Final = frozenset(
     {

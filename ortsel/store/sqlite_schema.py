@@ -74,6 +74,9 @@ def create(database: sqlite3.Connection, path: Path) -> None:
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:
     row = database.execute(f"PRAGMA {name}").fetchone()
+    if row is None:
+        msg = f"no {name}"
+        raise sqlite3.DatabaseError(msg)
     return int(row[0])
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ortsel.store.codec import decode, encode
-from ortsel.store.connection import Connection
+from ortsel.store.connection import MAX_VALUE_BYTES, Connection
 from ortsel.store.errors import CorruptRecordError, NewerRecordError, UnwritableStoreError
 from ortsel.store.explanation import model_digest, nearest_of, parse_key_text, plain_parts
 from ortsel.store.fork_safety import take_part_in_forks
@@ -54,7 +54,7 @@ class SqliteStore:
         with self._reading.use() as database:
             if database is None:
                 return None
-            row = database.execute("SELECT body FROM record WHERE key = ?", (key,)).fetchone()
+            row = database.execute(_LOAD, (key,)).fetchone()
             return None if row is None else _decoded(row[0], key)
 
     def save(self, record: Record, key_text: str) -> None:
@@ -99,16 +99,12 @@ class SqliteStore:
             with self._reading.use() as database:
                 if database is None:
                     return
-                rows = database.execute(
-                    "SELECT sequence, key, body, key_text FROM record WHERE sequence > ? "
-                    "ORDER BY sequence LIMIT ?",
-                    (after, _PAGE_ROWS),
-                ).fetchall()
-            for _, key, body, key_text in rows:
-                yield _examined(key, body, key_text)
-            if len(rows) < _PAGE_ROWS:
+                page = database.execute(_LIST_PAGE, (after, _PAGE_ROWS)).fetchall()
+                found = [_examined(database, sequence) for (sequence,) in page]
+            yield from (one for one in found if one is not None)
+            if len(page) < _PAGE_ROWS:
                 return
-            after = rows[-1][0]
+            after = page[-1][0]
 
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
         """Return the record whose key parts differ least from `parts`."""
@@ -116,17 +112,9 @@ class SqliteStore:
         with self._reading.use() as database:
             if database is None:
                 return None
-            rows = database.execute(
-                "SELECT key, body, key_text FROM record WHERE model = ? "
-                "ORDER BY sequence DESC LIMIT ?",
-                (model, NEAREST_AMONG),
-            ).fetchall()
-            if not model or not rows:
-                rows = database.execute(
-                    "SELECT key, body, key_text FROM record ORDER BY sequence DESC LIMIT ?",
-                    (NEAREST_AMONG,),
-                ).fetchall()
-        examined = (_examined(*row) for row in rows)
+            rows = database.execute(_LIST_MODEL, (model, NEAREST_AMONG)).fetchall() if model else []
+            rows = rows or database.execute(_LIST_LAST, (NEAREST_AMONG,)).fetchall()
+            examined = [_examined(database, sequence) for (sequence,) in rows]
         return nearest_of(parts, (one for one in examined if isinstance(one, StoredRecord)))
 
     def close(self) -> None:
@@ -150,12 +138,12 @@ class SqliteStore:
         self._reading.after_fork_in_child()
 
     def _takes_place(self, database: sqlite3.Connection, record: Record, now_s: int) -> bool:
-        row = database.execute("SELECT body FROM record WHERE key = ?", (record.key,)).fetchone()
-        if row is None:
-            return True
         try:
+            row = database.execute(_LOAD, (record.key,)).fetchone()
+            if row is None:
+                return True
             old = _decoded(row[0], record.key)
-        except CorruptRecordError:
+        except (CorruptRecordError, sqlite3.DataError):  # a value that is too long is the latter
             return True
         return supersedes(record, old, now_s)
 
@@ -171,6 +159,10 @@ class SqliteStore:
             database.execute(_EVICT_FOR_SPACE, (AGED_PER_SAVE,))
 
 
+_LOAD: Final = "SELECT body FROM record WHERE key = ?"
+_LIST_PAGE: Final = "SELECT sequence FROM record WHERE sequence > ? ORDER BY sequence LIMIT ?"
+_LIST_MODEL: Final = "SELECT sequence FROM record WHERE model = ? ORDER BY sequence DESC LIMIT ?"
+_LIST_LAST: Final = "SELECT sequence FROM record ORDER BY sequence DESC LIMIT ?"
 _SAVE: Final = (
     "INSERT INTO record (key, model, created_s, body, key_text) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (key) DO UPDATE SET model = excluded.model, created_s = excluded.created_s, "
@@ -196,8 +188,17 @@ def _decoded(body: object, key: str) -> Record:
 
 
 def _examined(
-    key: object, body: object, key_text: object
-) -> StoredRecord | CorruptRecordError | NewerRecordError:
+    database: sqlite3.Connection, sequence: int
+) -> StoredRecord | CorruptRecordError | NewerRecordError | None:
+    """Return one row, or what is wrong with it, or None where it has just been removed."""
+    query = "SELECT key, body, key_text FROM record WHERE sequence = ?"
+    try:
+        row = database.execute(query, (sequence,)).fetchone()
+    except sqlite3.DataError as error:
+        return CorruptRecordError("record", str(error), f"at most {MAX_VALUE_BYTES} bytes")
+    if row is None:
+        return None
+    key, body, key_text = row
     if not isinstance(key, bytes) or not isinstance(key_text, bytes):
         return CorruptRecordError("key", type(key).__name__, "text")
     try:
