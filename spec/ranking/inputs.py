@@ -1,5 +1,6 @@
 """What a kernel is given: shapes, element types, alignment, hardware features (rule R3)."""
 
+from functools import cached_property
 from math import prod
 from types import MappingProxyType
 
@@ -66,7 +67,7 @@ class KernelInputs:
     """The largest power of two that divides every input's address."""
     features: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """Bytes of all inputs together."""
         return sum(tensor.size_bytes for tensor in self.tensors)

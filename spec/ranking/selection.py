@@ -2,6 +2,7 @@
 
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 
 from attrs import field, frozen
 from immutables import Map
@@ -74,6 +75,11 @@ class RankingPolicy:
     """Only where the default kernel has no known latency to compare with."""
     memory_unit_bytes: int = field(default=2**20, validator=at_least(1, "R5"))
     """Also the least unit: fewer bytes than this are no reason."""
+
+    @cached_property
+    def exploitation(self) -> Fraction:
+        """What exploration leaves for the score."""
+        return 1 - self.exploration
 
 
 @frozen
@@ -226,11 +232,10 @@ def _standing(
     )
     total = score(terms, policy.weights)
     bonus = Fraction(1, 1 + (0 if usage is None else usage.trials))
-    exploitation = 1 - policy.exploration
     return Standing(
         kernel_id=kernel.id,
         terms=terms,
         score=total,
-        priority=weighted_sum((exploitation, total), (policy.exploration, bonus)),
+        priority=weighted_sum((policy.exploitation, total), (policy.exploration, bonus)),
         confidence=confidence(usage, recency),
     )

@@ -100,6 +100,22 @@ def test_many_pairs_of_few_workloads_decide_nothing() -> None:
     assert not result.learned_wins, "four workloads have a tail of 1/16"
 
 
+def test_winning_many_workloads_narrowly_and_losing_few_badly_is_no_win() -> None:
+    narrow = tuple(
+        held(f"a{n}", plan, ns, ns) for n in range(20) for plan, ns in (("a", 1), ("b", 9))
+    )
+    bad = tuple(held(f"b{n}", f"p{p}", 2**p, 2 ** (9 - p)) for n in range(3) for p in range(8))
+    scores = {
+        one.point: Fraction(one.measured_ns if one in narrow else -one.measured_ns)
+        for one in (*narrow, *bad)
+    }
+    result = compare((*narrow, *bad), scores, POLICY)
+    assert tail(23, result.learned_better) <= POLICY.risk, "pointless unless the sign test passes"
+    assert result.learned.halves > result.scored.halves
+    assert not result.learned_wins
+    assert compare(narrow, scores, POLICY).learned_wins
+
+
 def test_a_missing_score_is_refused() -> None:
     with pytest.raises(InvalidValue, match="L5"):
         compare((held("w", "a", 1, 1), held("w", "b", 9, 9)), {}, POLICY)

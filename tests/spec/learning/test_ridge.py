@@ -119,6 +119,11 @@ def test_a_point_with_other_lengths_is_refused() -> None:
         Ridge().fit(some).predict(evolve(some[0].point, features=WorkloadFeatures(1, 1)))
 
 
+def test_features_are_logarithms_of_flops_bytes_intensity_and_lengths() -> None:
+    features = WorkloadFeatures(flops=63, bytes_moved=7, lengths=(("key", 3), ("query", 0)))
+    assert features.logarithms() == (6, 3, 3, 2, 0)
+
+
 @pytest.mark.parametrize("lengths", [(("b", 1), ("a", 1)), (("a", 1), ("a", 2)), (("a", -1),)])
 def test_lengths_are_named_once_and_in_order(lengths: tuple[tuple[str, int], ...]) -> None:
     with pytest.raises(InvalidValue, match="L1"):
