@@ -14,6 +14,7 @@ from ortsel.errors import MissingPackageError, OrtselError, UsageError
 if TYPE_CHECKING:
     from ortsel.explain import Explanation
     from ortsel.io_binding import IOBinding
+    from ortsel.model_file import model_file_variant
     from ortsel.plan import Plan, Provider, SessionSettings
     from ortsel.selection_config import SelectionConfig, SelectionMode
     from ortsel.session import InferenceSession
@@ -32,6 +33,7 @@ _OWN = {
     "SelectionMode": "ortsel.selection_config",
     "SessionOptions": "ortsel.session_options",
     "SessionSettings": "ortsel.plan",
+    "model_file_variant": "ortsel.model_file",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "SessionOptions",
     "SessionSettings",
     "UsageError",
+    "model_file_variant",
 ]
 
 

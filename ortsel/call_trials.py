@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, assert_never
 
 from attrs import frozen
 
+from ortsel.model_file import check_model_file, model_file
 from ortsel.plan import Plan
 from ortsel.progress import Progress, Stage
 from ortsel.session_builder import build_session
@@ -67,6 +68,7 @@ class CallTrials:
         self._started_ns = time.monotonic_ns()
         self._measurements = 0
         self._rig_started = False
+        self._seen: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -97,6 +99,11 @@ class CallTrials:
             self._call.output_names,
             calling=self._call.calling,
             scratch=self._scratch,
+            variant_models={
+                plan.variant: file
+                for plan in self._subject.plans
+                if (file := model_file(plan)) is not None
+            },
         )
         self._rig_started = True
         return self._resources.enter_context(rig)
@@ -110,7 +117,7 @@ class CallTrials:
         self._stored = None
         self._tell(Stage.WARMING if purpose is Purpose.WARMUP else Stage.MEASURING, candidate)
         self._measurements += 1
-        return self._rig.measure(self._subject.plans[candidate], purpose, deadline_ns)
+        return self._rig.measure(self._plan(candidate), purpose, deadline_ns)
 
     def validate(self, reference: int, candidate: int, deadline_ns: int) -> Verified | CannotVerify:
         """Compare a candidate with the reference.
@@ -124,7 +131,7 @@ class CallTrials:
         if stored is not None and stored.origin is Origin.LOCAL and not stored.provisional:
             self.check_here(candidate)
             return Verified(1)
-        return self._rig.validate(self._subject.plans[candidate], deadline_ns)
+        return self._rig.validate(self._plan(candidate), deadline_ns)
 
     def check_here(self, candidate: int) -> "onnxruntime.InferenceSession":
         """Return the session of a plan, built in this process and equal on the call that asked.
@@ -134,7 +141,7 @@ class CallTrials:
         if candidate in self._checked:
             return self._checked[candidate]
         self._tell(Stage.CHECKING, candidate)
-        plan = self._subject.plans[candidate]
+        plan = self._plan(candidate)
         session = self._subject.session_of(plan) or self._build(plan)
         call = self._call
         try:
@@ -164,10 +171,19 @@ class CallTrials:
             failure = Failure(FailureKind.UNSUPPORTED, "not-built-in-process", str(error))
             raise TrialFailedError(plan.name, failure) from error
 
+    def _plan(self, candidate: int) -> Plan:
+        plan = self._subject.plans[candidate]
+        if candidate not in self._seen and (file := model_file(plan)) is not None:
+            check_model_file(plan, file)
+        self._seen.add(candidate)
+        return plan
+
     def _variant_model(self, plan: Plan) -> Path | bytes:
         """Return the model that a plan loads. What the trials built already is used again."""
         if not plan.variant:
             return self._subject.model
+        if (file := model_file(plan)) is not None:
+            return file
         if self._rig_started and (built := self._rig.variant_path(plan)) is not None:
             return built
         target = self._scratch / f"{len(self._checked)}-variant.onnx"

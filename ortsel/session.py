@@ -76,7 +76,8 @@ class InferenceSession(onnxruntime.InferenceSession):
             return super().run(output_names, input_feed)
         try:
             return choice.session.run(output_names, input_feed)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
+            log.warning("ortsel: a plan failed while serving; the reference runs", exc_info=True)
             self._ortsel_withdraw(signature, error)
             return super().run(output_names, input_feed)
 
@@ -200,7 +201,8 @@ class InferenceSession(onnxruntime.InferenceSession):
     def _ortsel_bound_run(self, session: Any, signature: Hashable, binding: IOBinding) -> None:
         try:
             session._sess.run_with_iobinding(binding._iobinding, None)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
+            log.warning("ortsel: a plan failed while serving; the reference runs", exc_info=True)
             self._ortsel_withdraw(signature, error)
             super().run_with_iobinding(binding)
 

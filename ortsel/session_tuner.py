@@ -21,7 +21,7 @@ from ortsel.selector import Selector
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.workload import describe_workload, workload_part
 from spec.candidate import Candidate
-from spec.canonical_json import Json
+from spec.canonical_json import Json, canonical, digest
 from spec.decision import Decision, Source
 from spec.engine.statistics import Statistics
 from spec.failure import Failure, FailureKind
@@ -164,7 +164,9 @@ class SessionTuner:
             provider.name: dict(provider.options) for provider in self._reference.providers or ()
         }
         settings = evolve(self._reference, providers=None).parts()
+        plans = sorted(canonical({plan.name: plan.parts()}) for plan in self.plans)
         return {
+            "candidates": digest(canonical(plans)),
             "plan": settings,
             "providers": [[name, named.get(name, {})] for name in self._providers],
         }
