@@ -35,6 +35,16 @@ def _console(stream: TextIO) -> Console:
     )
 
 
+def print_text(console: Console, text: str, style: str = "") -> None:
+    """Print a sentence: wrapped at words on a terminal, on one line for whoever reads lines."""
+    console.print(text, style=style, soft_wrap=not console.is_terminal)
+
+
+def print_whole(console: Console, text: str, style: str = "") -> None:
+    """Print a line that is copied as a whole, such as a path. Nothing is put into it."""
+    console.print(text, style=style, soft_wrap=True)
+
+
 def survive_any_text() -> None:
     """Let text that a stream's encoding lacks come out escaped instead of raising."""
     for stream in (sys.stdout, sys.stderr):
@@ -57,6 +67,6 @@ class ConsoleLog(logging.Handler):
             error = record.exc_info[1] if record.exc_info else None
             cause = f": {type(error).__name__}: {error}" if error is not None else ""
             line = f"ortsel: {record.levelname.lower()}: {one_line(text + cause)}"
-            self._console.print(line, soft_wrap=True)
+            print_text(self._console, line)
         except Exception:  # noqa: BLE001
             self.handleError(record)

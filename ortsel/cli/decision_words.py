@@ -34,7 +34,7 @@ def verdict_words(report: CandidateReport, result: SearchResult) -> str:
 
 
 def decision_lines(result: SearchResult) -> list[str]:
-    """Return the decision, where it comes from and where it is kept, a sentence each."""
+    """Return the decision and where it comes from, a sentence each."""
     explanation = result.explanation
     reason = one_line(explanation.reason)
     if not result.decided:
@@ -42,7 +42,6 @@ def decision_lines(result: SearchResult) -> list[str]:
     lines = [f"keeps the reference: {reason}"] if result.serves_reference else [_winner(result)]
     if explanation.source == Source.STORED.value:
         lines.append(_origin(result))
-    lines.append(storage_line(result))
     return lines
 
 

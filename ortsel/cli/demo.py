@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 from rich.console import Console
 
-from ortsel.cli.console import ConsoleLog, message_console, result_console
+from ortsel.cli.console import ConsoleLog, message_console, print_text, result_console
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.feeds import Feeds
 from ortsel.cli.json_output import search_document, to_text
@@ -64,7 +64,7 @@ class Served:
             "served_ms": self.timing.served_ns / 1e6,
             "ratio": self.timing.ratio,
             "block_ratios": [float(ratio) for ratio in self.timing.ratios],
-            "how": self.timing.how(),
+            "how": " ".join(self.timing.how()),
             "largest_difference": self.largest_difference
             if np.isfinite(self.largest_difference)
             else None,
@@ -142,17 +142,23 @@ def print_served(console: Console, served: Served) -> None:
     reference_ms, served_ms = timing.reference_ns / 1e6, timing.served_ns / 1e6
     lines = [
         "",
-        f"a new session serves {explanation.plan} (decision: {explanation.source})",
-        f"  reference  {reference_ms:8.2f} ms a call  (plain onnxruntime.InferenceSession)",
-        f"  served     {served_ms:8.2f} ms a call  (ortsel.InferenceSession)",
-        f"  ratio      {timing.ratio:8.3f}  (served over reference; blocks {low:.3f}-{high:.3f})",
+        f"a new session serves {explanation.plan} ({_origin(served.result)})",
+        f"  reference   {reference_ms:.2f} ms a call, plain onnxruntime.InferenceSession",
+        f"  served      {served_ms:.2f} ms a call, ortsel.InferenceSession",
+        f"  ratio       {timing.ratio:.3f} served over reference (blocks: {low:.3f} to {high:.3f})",
+        f"  difference  {served.largest_difference:.3g} at most, over all outputs",
+        *(f"  {line}" for line in timing.how()),
     ]
     if served.result.serves_reference:
-        lines.append("  both sides run the reference, so the ratio is noise around 1")
-    lines.append(f"  largest absolute difference of an output: {served.largest_difference:.3g}")
-    lines.append(f"  measured in {timing.how()}")
+        lines.append("  both sides run the reference: the ratio shows noise and nothing else")
     for line in lines:
-        console.print(line, soft_wrap=True)
+        print_text(console, line)
+
+
+def _origin(result: SearchResult) -> str:
+    if not result.decided:
+        return "the store holds no decision"
+    return "the stored decision" if result.record is not None else result.explanation.source
 
 
 def _outputs(outputs: object) -> list[object]:

@@ -19,10 +19,6 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 INTEGER_END: Final = 2
 """Made-up integers are 0 or 1: valid as token ids, as masks and as indices into nearly anything."""
 
-SYNTHETIC_RULE: Final = (
-    "floats from a standard normal distribution, integers 0 or 1, booleans either, strings 'a'"
-)
-
 
 @frozen
 class Feeds:

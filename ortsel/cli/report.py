@@ -4,8 +4,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ortsel.cli.decision_words import decision_lines, search_words
-from ortsel.cli.feeds import SYNTHETIC_RULE, Feeds
+from ortsel.cli.console import print_text, print_whole
+from ortsel.cli.decision_words import decision_lines, search_words, storage_line
+from ortsel.cli.feeds import Feeds
 from ortsel.cli.one_line import one_line
 from ortsel.cli.search import SearchResult
 from ortsel.cli.tables import LEGEND, candidate_table
@@ -15,26 +16,24 @@ def print_search(
     console: Console, path: Path, feeds: Feeds, result: SearchResult, origin: str
 ) -> None:
     """Print model, inputs, candidates and decision. `origin` says where the inputs come from."""
-    _line(console, f"model   {one_line(str(path))}")
-    _line(console, f"inputs  {one_line(feeds.words())}")
-    _line(console, f"        {origin}")
+    print_whole(console, f"model   {one_line(str(path))}")
+    print_text(console, f"inputs  {one_line(feeds.words())}")
+    print_text(console, f"        {origin}")
     if result.explanation.candidates:
         console.print()
         console.print(candidate_table(result))
         console.print()
-        _line(console, LEGEND, "dim")
-        _line(console, search_words(result), "dim")
+        print_text(console, LEGEND, "dim")
+        print_text(console, search_words(result), "dim")
     console.print()
     first, *others = decision_lines(result)
-    _line(console, first, "bold")
+    print_text(console, first, "bold")
     for line in others:
-        _line(console, line)
+        print_text(console, line)
+    if result.decided:
+        print_whole(console, storage_line(result))
 
 
 def synthetic_origin() -> str:
     """Return what to say about made-up inputs."""
-    return f"made up ({SYNTHETIC_RULE}); give real ones with --input feeds.npz"
-
-
-def _line(console: Console, text: str, style: str = "") -> None:
-    console.print(text, style=style, soft_wrap=True)
+    return "made up from the seed (see --help); give real ones with --input feeds.npz"

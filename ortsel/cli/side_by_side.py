@@ -41,12 +41,11 @@ class SideBySide:
         """Median of the blocks."""
         return float(statistics.median(self.ratios))
 
-    def how(self) -> str:
-        """Return how it was measured, in a sentence."""
+    def how(self) -> tuple[str, str]:
+        """Return how it was measured, in two short lines."""
         return (
-            f"{len(self.ratios)} balanced blocks in one process (reference, served, served, "
-            f"reference or the mirror), with {PAUSE_S:g} s of sleep before each leg so that the "
-            "other session's threads are parked"
+            f"{len(self.ratios)} blocks of reference, served, served, reference (or the mirror)",
+            f"in one process; {PAUSE_S:g} s of sleep before each leg parks the other's threads",
         )
 
 

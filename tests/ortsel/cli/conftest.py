@@ -46,7 +46,7 @@ def dense(tmp_path: Path) -> Path:
         nodes.append(helper.make_node("MatMul", [name, f"w{layer}"], [f"m{layer}"]))
         nodes.append(helper.make_node("Tanh", [f"m{layer}"], [f"y{layer}"]))
         name = f"y{layer}"
-    row = ["batch", 64]
+    row: list[str | int | None] = ["batch", 64]
     return save_model(
         tmp_path / "dense.onnx",
         nodes,

@@ -28,11 +28,11 @@ def test_what_people_write_for_a_time_is_read(text: str, seconds: float) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0", "0s", "-1", "-1s", "s", "1d", "1s2s", "nan", "inf", "1e3", "25h", "1.5.2", "1 m", "0.4ms",
-     "٣s", "9" * 400],
-)  # fmt: skip
+    ["", "0", "0s", "-1", "-1s", "s", "1d", "1s2s", "nan", "inf", "1e3", "25h", "1.5.2", "1 m"]
+    + ["0.4ms", "\N{ARABIC-INDIC DIGIT THREE}s", "9" * 400],
+)
 def test_anything_else_is_refused_and_named(text: str) -> None:
-    with pytest.raises(ValueError, match="is not|twice"):
+    with pytest.raises(ValueError, match=r"is not|twice"):
         parse_duration(text)
 
 
@@ -46,9 +46,12 @@ def test_no_text_raises_anything_but_a_value_error(text: str) -> None:
     try:
         seconds = parse_duration(text)
     except ValueError as error:
-        assert text in str(error) or repr(text) in str(error)
+        message = str(error)
+        seconds = 1.0
     else:
-        assert 0.001 <= seconds <= 86_400
+        message = repr(text)
+    assert repr(text) in message
+    assert 0.001 <= seconds <= 86_400
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,12 @@ def test_a_name_and_its_sizes_are_read(text: str, name: str, sizes: tuple[int, .
     assert (argument.name, argument.sizes) == (name, sizes)
 
 
-@pytest.mark.parametrize("text", ["", "ids", "=1", "ids=1x", "ids=x", "ids=-1", "ids=1.5", "ids=1 2", "ids=9999999999999"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "ids", "=1", "ids=1x", "ids=x", "ids=-1", "ids=1.5", "ids=1 2", "ids=9999999999999"],
+)
 def test_what_is_not_a_shape_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(UsageError, match="such as input_ids=1x128|at most"):
+    with pytest.raises(UsageError, match=r"such as input_ids=1x128|at most"):
         parse_shape(text)
 
 
@@ -132,7 +135,9 @@ SIZES = st.one_of(st.integers(0, 9), st.sampled_from(["p", "q", "r"]), st.none()
 
 
 @given(st.lists(st.lists(SIZES, max_size=4), min_size=1, max_size=5))
-def test_the_example_is_complete_for_every_declaration(shapes: list[list[int | str | None]]) -> None:
+def test_the_example_is_complete_for_every_declaration(
+    shapes: list[list[int | str | None]],
+) -> None:
     inputs = [ModelInput(f"i{at}", INT64, tuple(shape)) for at, shape in enumerate(shapes)]
     try:
         resolved = resolve(inputs)

@@ -7,7 +7,9 @@ import pytest
 from ortsel.cli.speedups import parse_speedup
 
 
-@pytest.mark.parametrize(("text", "exact"), [("1", (1, 1)), ("1.03", (103, 100)), ("1000", (1000, 1))])
+@pytest.mark.parametrize(
+    ("text", "exact"), [("1", (1, 1)), ("1.03", (103, 100)), ("1000", (1000, 1))]
+)
 def test_a_speedup_is_read_exactly(text: str, exact: tuple[int, int]) -> None:
     assert parse_speedup(text) == Fraction(*exact)
 
