@@ -35,7 +35,13 @@ from spec.capability.kernel_options import KernelOptions, kernel_options
 from spec.capability.memory import MemoryEstimate, MemoryPart, memory_estimate
 from spec.capability.placement import place
 from spec.capability.precedence import Slot, precedence
-from spec.capability.resolve import NothingRuns, Settings, Unreachable, resolve, settings_for
+from spec.capability.resolve import (
+    NothingRunsError,
+    Settings,
+    UnreachableError,
+    resolve,
+    settings_for,
+)
 from spec.capability.rule import Case, Exclusion, Rule, case_of
 from spec.capability.rule_table import ALL_RULES, RULES
 from spec.capability.work import executed_flops, needed_flops, visible_pairs
@@ -64,7 +70,7 @@ __all__ = [
     "MaskKind",
     "MemoryEstimate",
     "MemoryPart",
-    "NothingRuns",
+    "NothingRunsError",
     "Objective",
     "Observation",
     "Operator",
@@ -80,7 +86,7 @@ __all__ = [
     "Survey",
     "Switches",
     "Toggle",
-    "Unreachable",
+    "UnreachableError",
     "advice_key",
     "advise",
     "case_of",

@@ -22,7 +22,7 @@ from spec.capability.history import (
 )
 from spec.capability.memory import MemoryEstimate, memory_estimate
 from spec.capability.placement import place
-from spec.capability.resolve import NothingRuns
+from spec.capability.resolve import NothingRunsError
 from spec.capability.rule import Exclusion, case_of, first_broken
 from spec.capability.rule_of_thumb import thumb
 from spec.capability.rule_table import RULES
@@ -134,12 +134,12 @@ def advise(
     """Recommend a backend for the call.
 
     Debug mode takes MATH, else a preferred backend is taken, where they can run; where they can't,
-    a note says which rule was in the way and the ranking decides. Raises NothingRuns, with the
+    a note says which rule was in the way and the ranking decides. Raises NothingRunsError, with the
     rule that excludes each backend, where none can run the call within the configuration.
     """
     surveyed = survey(attention, hardware, configuration, build)
     if not surveyed.runnable:
-        raise NothingRuns(attention.operator.value, surveyed.excluded)
+        raise NothingRunsError(attention.operator.value, surveyed.excluded)
     seen = tuple(history)
     latencies = latencies_of(seen, workload_key(attention, hardware, build)) if seen else {}
     ranked, notes = _ranking(

@@ -16,7 +16,7 @@ from spec.errors import SpecError
 
 
 @frozen
-class NothingRuns(SpecError):
+class NothingRunsError(SpecError):
     """No backend can take the call: ONNX Runtime would refuse the session or fail in the node.
 
     `excluded` names, for every backend that was asked, the first rule in its way.
@@ -31,7 +31,7 @@ class NothingRuns(SpecError):
 
 
 @frozen
-class Unreachable(SpecError):
+class UnreachableError(SpecError):
     """No setting makes ONNX Runtime take this backend for this call."""
 
     backend: Backend
@@ -47,7 +47,7 @@ def resolve(
     """The first backend in the operator's order whose rules all hold.
 
     `sdpa_kernel` is the CUDA provider option, 0 for unset; no configuration of ours takes part.
-    Raises NothingRuns where every try fails, and InvalidValue for a negative option.
+    Raises NothingRunsError where every try fails, and InvalidValue for a negative option.
     """
     return _resolved(case_of(attention, hardware, build, sdpa_kernel=sdpa_kernel))
 
@@ -63,7 +63,7 @@ def _resolved(case: Case) -> Backend:
         excluded.extend(broken)
     if not excluded:
         excluded.extend(first_broken(RULES[Backend.MATH], case))
-    raise NothingRuns(case.attention.operator.value, tuple(excluded))
+    raise NothingRunsError(case.attention.operator.value, tuple(excluded))
 
 
 @frozen
@@ -122,7 +122,7 @@ def settings_for(
     Tried in this order: fewest environment changes, then option 0, the backend's own bits, MATH's
     bit. An option alone can't do it everywhere: XQA has no bit, so while its conditions hold
     nothing else runs a decode step of GroupQueryAttention until ORT_ENABLE_XQA=0. Raises
-    Unreachable.
+    UnreachableError.
     """
     options = dict.fromkeys((0, sdpa_bits(backend, attention.operator), MATH_BIT))
     for change in _CHANGES:
@@ -130,8 +130,8 @@ def settings_for(
         for option in options:
             try:
                 found = resolve(attention, hardware, changed, option)
-            except NothingRuns:
+            except NothingRunsError:
                 continue
             if found is backend:
                 return Settings(option, changed.switches)
-    raise Unreachable(backend, attention.operator.value)
+    raise UnreachableError(backend, attention.operator.value)

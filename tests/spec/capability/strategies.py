@@ -37,6 +37,9 @@ RAGGED = {Operator.PACKED_ATTENTION, Operator.PACKED_MULTI_HEAD_ATTENTION}
 TAKES_EXTERNAL = {Operator.ONNX_ATTENTION_24, Operator.ONNX_ATTENTION_25}
 
 hardware: st.SearchStrategy[Hardware] = st.sampled_from(tuple(PRESETS.values()))
+gpus: st.SearchStrategy[Hardware] = st.sampled_from(
+    tuple(device for device in PRESETS.values() if device.sm >= 75)
+)
 
 
 @st.composite
@@ -142,8 +145,10 @@ def plain_inputs(draw: st.DrawFn) -> AttentionInput:
 
 
 @st.composite
-def builds(draw: st.DrawFn) -> OrtBuild:
-    build = draw(st.sampled_from((GPU_WHEEL_1_31, CPU_WHEEL_1_32)))
+def builds(
+    draw: st.DrawFn, wheels: tuple[OrtBuild, ...] = (GPU_WHEEL_1_31, CPU_WHEEL_1_32)
+) -> OrtBuild:
+    build = draw(st.sampled_from(wheels))
     flag = st.sampled_from((False, False, False, True))
     switches = Switches(
         disable_flash_attention=draw(flag),
@@ -161,6 +166,8 @@ def builds(draw: st.DrawFn) -> OrtBuild:
     floor = draw(st.sampled_from(((7, 5), (7, 0))))
     return evolve(build, switches=switches, compiled=kept, minimum_compute_capability=floor)
 
+
+gpu_builds: st.SearchStrategy[OrtBuild] = builds(wheels=(GPU_WHEEL_1_31,))
 
 configurations: st.SearchStrategy[Configuration] = st.builds(
     Configuration,

@@ -21,7 +21,7 @@ from spec.capability import (
     ElementType,
     Exclusion,
     Hardware,
-    NothingRuns,
+    NothingRunsError,
     Operator,
     OrtBuild,
     advise,
@@ -49,7 +49,7 @@ def parts(
 ) -> tuple[tuple[Backend, ...], tuple[Exclusion, ...]]:
     try:
         advice = advise(call, device, configuration, build)
-    except NothingRuns as failure:
+    except NothingRunsError as failure:
         return (), failure.excluded
     ranked = (advice.recommended, *advice.alternatives)
     return tuple(one.backend for one in ranked), advice.excluded
@@ -86,7 +86,7 @@ def test_the_recommended_backend_is_never_an_excluded_one(
     surveyed = survey(call, device, configuration, build)
     try:
         advice = advise(call, device, configuration, build)
-    except NothingRuns:
+    except NothingRunsError:
         assert surveyed.runnable == ()
         return
     assert advice.backend in surveyed.runnable
@@ -119,14 +119,14 @@ def outcome(
 ) -> Advice | tuple[Exclusion, ...]:
     try:
         return advise(call, device, configuration, build)
-    except NothingRuns as failure:
+    except NothingRunsError as failure:
         return failure.excluded
 
 
 def test_float8_queries_run_nowhere_in_a_stock_build() -> None:
     """Only a custom FlashAttention 3 could take them: no operator registers the type."""
     call = evolve(MHA, dtype=ElementType.FLOAT8_E4M3, cache_dtype=ElementType.FLOAT8_E4M3)
-    with pytest.raises(NothingRuns) as caught:
+    with pytest.raises(NothingRunsError) as caught:
         advise(call, PRESETS["h100"], PLAIN, GPU_WHEEL_1_31)
     assert {one.rule_id for one in caught.value.excluded} >= {"math:placed", "cudnn:placed"}
     custom = evolve(GPU_WHEEL_1_31, compiled=frozenset(Backend))
@@ -138,5 +138,5 @@ def test_bfloat16_multi_head_attention_has_no_cpu_kernel_and_float16_is_cast() -
     brain = evolve(half, dtype=ElementType.BFLOAT16, cache_dtype=ElementType.BFLOAT16)
     cpu = PRESETS["x86_avx2"]
     assert advise(half, cpu, PLAIN, CPU_WHEEL_1_32).backend is Backend.CPU
-    with pytest.raises(NothingRuns, match="math:placed"):
+    with pytest.raises(NothingRunsError, match="math:placed"):
         advise(brain, cpu, PLAIN, CPU_WHEEL_1_32)
