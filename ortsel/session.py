@@ -53,6 +53,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         self._ortsel_tuner: SessionTuner | None = None
         self._ortsel_obstacle = ""
         self._ortsel_keywords = kwargs
+        self._ortsel_options = sess_options
         super().__init__(path_or_bytes, sess_options, providers, provider_options, **kwargs)
         self._ortsel_connect(providers, provider_options)
 
@@ -133,7 +134,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         reference = Plan(
             "reference",
             _as_plan_providers(providers, provider_options),
-            read_settings(self._sess_options),
+            read_settings(self._ortsel_options),
             disabled_optimizers=tuple(
                 sorted(self._ortsel_keywords.get("disabled_optimizers") or ())
             ),
@@ -150,7 +151,7 @@ class InferenceSession(onnxruntime.InferenceSession):
             return "selection is disabled"
         if self._read_config_from_model:
             return "the session's configuration comes from the model"
-        options = self._sess_options
+        options = self._ortsel_options
         if options is None:
             return ""
         if not options.use_per_session_threads:

@@ -97,7 +97,8 @@ def test_a_second_process_serves_the_stored_plan_after_one_validation_and_no_mea
 ) -> None:
     assert tuned.explain().rows()[0]["plan"] == "folding", "pointless unless something is stored"
     moved = model.rename(tmp_path / "moved.onnx")
-    command = [sys.executable, "-c", SECOND_PROCESS, moved, tmp_path / "store.sqlite", mode]
+    arguments = [str(moved), str(tmp_path / "store.sqlite"), mode]
+    command = [sys.executable, "-c", SECOND_PROCESS, *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     told = json.loads(result.stdout)
     assert (told["row"]["plan"], told["row"]["source"]) == ("folding", "stored")
