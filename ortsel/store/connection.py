@@ -116,13 +116,14 @@ class Connection:
         if identity is None:
             create_file(self._path)
         database = self._connect("rw")
-        if sqlite_schema.condition(database, self._path) is Condition.EMPTY:
-            self._refuse_fragment()
-            sqlite_schema.create(database, self._path)
+        with _closed_on_failure(database):
+            if sqlite_schema.condition(database, self._path) is Condition.EMPTY:
+                self._refuse_fragment()
+                sqlite_schema.create(database, self._path)
         return database
 
     def _refuse_fragment(self) -> None:
-        """SQLite takes what is shorter than a page for an empty database, and would overwrite it."""
+        """SQLite takes less than a page for an empty database, and would overwrite it."""
         size = self._path.stat().st_size
         if 0 < size < _SMALLEST_PAGE:
             raise UnreadableStoreError(self._path, f"file is not a database but {size} bytes")
@@ -132,11 +133,12 @@ class Connection:
         if identity is None:
             return None
         database = self._open_for_reading()
-        if sqlite_schema.condition(database, self._path) is Condition.EMPTY:
-            database.close()
+        with _closed_on_failure(database):
+            if sqlite_schema.condition(database, self._path) is not Condition.EMPTY:
+                return database
             self._refuse_fragment()
-            return None
-        return database
+        database.close()
+        return None
 
     def _open_for_reading(self) -> sqlite3.Connection:
         """Open as any process does; on a file system that is read-only, as nobody can write.
@@ -147,7 +149,8 @@ class Connection:
         for mode in ("rw", "ro"):
             try:
                 database = self._connect(mode)
-                sqlite_schema.condition(database, self._path)
+                with _closed_on_failure(database):
+                    sqlite_schema.condition(database, self._path)
             except sqlite3.OperationalError as error:
                 if _primary(error) not in _NO_ACCESS:
                     raise
@@ -173,13 +176,14 @@ class Connection:
             uri=True,
             cached_statements=16,
         )
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
-        database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        database.text_factory = bytes
-        for pragma in _PRAGMAS:
-            database.execute(pragma).fetchall()
-        if not self._writes:
-            database.execute("PRAGMA query_only = ON")
+        with _closed_on_failure(database):
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+            database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            database.text_factory = bytes
+            for pragma in _PRAGMAS:
+                database.execute(pragma).fetchall()
+            if not self._writes:
+                database.execute("PRAGMA query_only = ON")
         self._identity = status.st_dev, status.st_ino
         return database
 
@@ -224,6 +228,20 @@ _CANNOT_WRITE: Final = frozenset(
         sqlite3.SQLITE_AUTH,
     }
 )
+
+
+@contextmanager
+def _closed_on_failure(database: sqlite3.Connection) -> Iterator[None]:
+    """Close a connection that cannot be used.
+
+    One that lingers would share its locks, and what it believes about the file, with every later
+    connection of this process.
+    """
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
 
 
 def create_file(path: Path) -> None:

@@ -98,7 +98,7 @@ class NoPlaceError(StoreError):
     got: str
 
     def __str__(self) -> str:
-        return f"cache directory: got {self.got!r}, need an absolute path (is HOME set?)"
+        return f"cache directory: got {self.got}, need an absolute path (is HOME set?)"
 
 
 @frozen

@@ -3,19 +3,20 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from ortsel.store.errors import CorruptRecordError, NewerRecordError, StoreError
 from ortsel.store.explanation import nearest_of
 from ortsel.store.memory_store import MemoryStore
-from ortsel.store.store import NEAREST_AMONG, Nearest, Store, StoredRecord
+from ortsel.store.store import Nearest, Store, StoredRecord
 from spec.canonical_json import Json
 from spec.record import Record
 
 LOGGER: Final = logging.getLogger("ortsel.store")
+_Use: TypeAlias = Literal["read", "write"]
 RETRY_AFTER_S: Final = 60.0
-"""Time without another attempt after the store as a whole failed. Shorter, and a locked file would
-cost its timeout again and again."""
+"""Time without another attempt after reading, or writing, failed as a whole. Shorter, and a locked
+file would cost its timeout again and again."""
 _MAX_FORGOTTEN: Final = 4096
 
 
@@ -31,54 +32,56 @@ class FallbackStore:
         self._store = store
         self._memory = MemoryStore()
         self._forgotten: dict[str, None] = {}
-        self._warned: dict[type[StoreError], StoreError] = {}
+        self._warned: dict[type[StoreError], tuple[object, StoreError]] = {}
         self._monotonic_s = monotonic_s
-        self._rest_until_s = float("-inf")
+        self._rest_until_s = {"read": float("-inf"), "write": float("-inf")}
 
     @property
     def troubles(self) -> tuple[StoreError, ...]:
         """What went wrong so far, the first of each kind."""
-        return tuple(self._warned.values())
+        return tuple(error for _, error in self._warned.values())
 
     def load(self, key: str) -> Record | None:
         """Return the record of a key, or None where there is none or it cannot be read."""
         if key in self._forgotten:
             return None
         kept = self._memory.load(key)
-        if kept is not None or self._rests():
+        if kept is not None or self._rests("read"):
             return kept
         try:
             return self._store.load(key)
         except StoreError as error:
-            self._fail(error)
+            self._fail(error, "read")
             return None
 
     def save(self, record: Record, key_text: str) -> None:
         """Keep a record in the store, or in memory where that fails."""
         self._forgotten.pop(record.key, None)
-        if not self._rests():
+        if not self._rests("write"):
             try:
                 self._store.save(record, key_text)
             except StoreError as error:
-                self._fail(error)
+                self._fail(error, "write")
             else:
-                self._memory.remove(record.key)
-                return
+                if not self._rests("read"):
+                    self._memory.remove(record.key)
+                    return
         self._memory.save(record, key_text)
 
     def remove(self, key: str) -> None:
         """Forget a key; where it cannot be removed, it is hidden from this process."""
         self._memory.remove(key)
-        if not self._rests():
+        if not self._rests("write"):
             try:
                 self._store.remove(key)
             except StoreError as error:
-                self._fail(error)
+                self._fail(error, "write")
             else:
+                self._forgotten.pop(key, None)
                 return
         self._forgotten[key] = None
-        while len(self._forgotten) > _MAX_FORGOTTEN:
-            self._forgotten.pop(next(iter(self._forgotten)), None)
+        for oldest in list(self._forgotten)[:-_MAX_FORGOTTEN]:
+            self._forgotten.pop(oldest, None)
 
     def records(self) -> Iterator[StoredRecord]:
         """Give every record: those of the store, then those kept in memory."""
@@ -89,7 +92,7 @@ class FallbackStore:
                 if one.record.key not in hidden:
                     yield one
         except StoreError as error:
-            self._fail(error)
+            self._fail(error, "read")
         yield from kept
 
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
@@ -98,22 +101,23 @@ class FallbackStore:
         try:
             found.append(self._store.nearest(parts))
         except StoreError as error:
-            self._fail(error)
-        stored = [one.stored for one in found[:NEAREST_AMONG] if one is not None]
-        return nearest_of(parts, stored)
+            self._fail(error, "read")
+        return nearest_of(parts, [one.stored for one in found if one is not None])
 
     def close(self) -> None:
         """Close the store behind."""
         try:
             self._store.close()
         except StoreError as error:
-            self._fail(error)
+            self._fail(error, "read")
 
-    def _rests(self) -> bool:
-        return self._monotonic_s() < self._rest_until_s
+    def _rests(self, use: _Use) -> bool:
+        return self._monotonic_s() < self._rest_until_s[use]
 
-    def _fail(self, error: StoreError) -> None:
+    def _fail(self, error: StoreError, use: _Use) -> None:
         if not isinstance(error, (CorruptRecordError, NewerRecordError)):
-            self._rest_until_s = self._monotonic_s() + RETRY_AFTER_S
-        if self._warned.setdefault(type(error), error) is error:
+            self._rest_until_s[use] = self._monotonic_s() + RETRY_AFTER_S
+        error.__traceback__ = error.__cause__ = error.__context__ = None  # frames hold files
+        first = object()
+        if self._warned.setdefault(type(error), (first, error))[0] is first:
             LOGGER.warning("%s; decisions are kept in memory where the store does not serve", error)

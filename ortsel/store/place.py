@@ -16,7 +16,10 @@ FILE_NAME: Final = "decisions.sqlite3"
 
 def default_path() -> Path:
     """Return the file in this user's cache folder. Raises `NoPlaceError` where there is none."""
-    folder = Path(platformdirs.user_cache_dir("ortsel", appauthor=False))
+    try:
+        folder = Path(platformdirs.user_cache_dir("ortsel", appauthor=False))
+    except (RuntimeError, KeyError, OSError) as error:  # by version and system
+        raise NoPlaceError(str(error)) from error
     if not folder.is_absolute():
         raise NoPlaceError(str(folder))
     return folder / FILE_NAME

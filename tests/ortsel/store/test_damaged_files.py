@@ -1,6 +1,7 @@
 """A file that was cut, overwritten or forged costs a warning and a miss, and stays as it is."""
 
 import logging
+import os
 import random
 import shutil
 from contextlib import closing
@@ -117,3 +118,27 @@ def test_the_store_behind_says_what_is_wrong(tmp_path: Path) -> None:
         ):
             with pytest.raises(StoreError, match="not a database"):
                 use()
+
+
+def test_trouble_leaves_nothing_open(sound: Path, tmp_path: Path) -> None:
+    data = sound.read_bytes()
+    stores = []
+    for number, content in enumerate((b"x" * 9000, data[:5000], data[:4096] + b"x" * 20000)):
+        (tmp_path / f"s{number}").write_bytes(content)
+        stores.append(open_store(tmp_path / f"s{number}"))
+        assert all(stores[-1].load(key) is None for key in KEYS)
+        stores[-1].save(record(), "{}")
+    names = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+    assert names, "pointless unless open files can be listed"
+    assert not [name for name in names if name.startswith(str(tmp_path))]
+
+
+def test_a_file_that_was_mended_is_read_again(sound: Path, tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "s")) as store:
+        (tmp_path / "s").write_bytes(b"x" * 9000)
+        with pytest.raises(StoreError):
+            store.load("k1")
+        with pytest.raises(StoreError):
+            store.save(record("k1"), "{}")
+        shutil.copy(sound, tmp_path / "s")
+        assert store.load("k1") == record("k1")

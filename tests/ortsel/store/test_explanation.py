@@ -34,7 +34,9 @@ def test_the_nearest_record_has_the_fewest_differing_parts() -> None:
 
 
 def test_one_part_that_differs_in_two_places_is_nearer_than_two_parts() -> None:
-    one = StoredRecord(record("one"), canonical(PARTS | {"environment": {"cpu": "b", "threads": 3}}))
+    one = StoredRecord(
+        record("one"), canonical(PARTS | {"environment": {"cpu": "b", "threads": 3}})
+    )
     two = StoredRecord(record("two"), canonical(PARTS | {"model": "n", "workload": 1}))
     found = nearest_of(PARTS, [two, one])
     assert found is not None
@@ -42,4 +44,6 @@ def test_one_part_that_differs_in_two_places_is_nearer_than_two_parts() -> None:
 
 
 def test_a_record_without_a_key_text_is_never_the_nearest() -> None:
-    assert nearest_of(PARTS, [StoredRecord(record(), text) for text in ("", "[]", "{", "1")]) is None
+    assert (
+        nearest_of(PARTS, [StoredRecord(record(), text) for text in ("", "[]", "{", "1")]) is None
+    )

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,7 +152,8 @@ def test_a_fork_while_other_threads_use_the_store_leaves_the_child_no_lock(tmp_p
 
 
 def _fork_in_c() -> int:
-    return int(ctypes.PyDLL(None).fork())
+    library: Any = ctypes.PyDLL(None)
+    return int(library.fork())
 
 
 def test_a_fork_that_python_does_not_see_never_uses_an_inherited_connection(

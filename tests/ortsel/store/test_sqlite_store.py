@@ -1,6 +1,8 @@
+import os
 import sqlite3
 import stat
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,13 +24,15 @@ from tests.ortsel.store.sample_records import NOW_S, record
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     limits = StoreLimits(capacity=4, max_age_s=1000)
-    if request.param == "memory":
-        return MemoryStore(limits, lambda: NOW_S)
-    store = SqliteStore(tmp_path / "s", limits, wall_clock_s=lambda: NOW_S)
-    request.addfinalizer(store.close)
-    return store
+    store: Store = (
+        MemoryStore(limits, lambda: NOW_S)
+        if request.param == "memory"
+        else SqliteStore(tmp_path / "s", limits, wall_clock_s=lambda: NOW_S)
+    )
+    yield store
+    store.close()
 
 
 def test_a_record_is_found_by_its_key_alone(either: Store) -> None:
@@ -98,7 +102,10 @@ def test_names_are_never_part_of_a_statement(either: Store, key: str) -> None:
 
 
 def test_another_store_on_the_same_file_finds_the_record(tmp_path: Path) -> None:
-    with closing(SqliteStore(tmp_path / "s")) as first, closing(SqliteStore(tmp_path / "s")) as second:
+    with (
+        closing(SqliteStore(tmp_path / "s")) as first,
+        closing(SqliteStore(tmp_path / "s")) as second,
+    ):
         assert second.load("a") is None
         first.save(record("a"), "{}")
         assert second.load("a") == record("a")
@@ -336,8 +343,6 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 
 
 def test_something_that_is_not_a_file_is_unreadable(tmp_path: Path) -> None:
-    import os
-
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("folder", "pipe"):
