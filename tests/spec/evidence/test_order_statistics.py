@@ -49,6 +49,13 @@ def test_values_that_a_float_cannot_tell_apart_are_still_put_in_order() -> None:
     assert median(values) == 1 + 2 * tiny
 
 
+def test_neighbours_with_different_large_denominators_are_put_in_order() -> None:
+    large = 2**20
+    values = [Fraction(1, large + step) for step in (3, 1, 5, 2, 4)]
+    assert median(values) == Fraction(1, large + 3)
+    assert median(values[::-1]) == Fraction(1, large + 3)
+
+
 def test_the_relative_mad_is_the_median_deviation_over_the_median() -> None:
     values = [Fraction(1), Fraction(2), Fraction(4)]
     assert relative_mad(values) == Fraction(1, 2)
