@@ -4,7 +4,7 @@ One family of plans per file. A family is a pure function of the reference and t
 no model, starts no session and measures nothing. Reading the facts is apart from that, in `facts`.
 """
 
-from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.facts import CandidateFacts, GpuFacts
 from ortsel.candidates.generation import REFERENCE, generate
 from ortsel.candidates.model_traits import ModelTraits
 from ortsel.candidates.own_candidates import (
@@ -19,6 +19,7 @@ __all__ = [
     "CandidateFacts",
     "CandidateSource",
     "CandidateSourceError",
+    "GpuFacts",
     "ModelTraits",
     "candidate_plans",
     "generate",

@@ -10,11 +10,20 @@ from ortsel.candidates.cpu_count import read_physical_cores, read_thread_budget
 from ortsel.candidates.model_traits import ModelTraits, read_model_traits
 from ortsel.errors import UsageError
 from ortsel.plan import Plan
+from spec.capability import Hardware, OrtBuild
 
 
 def _at_least_one(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
     if type(value) is not int or value < 1:
         raise UsageError(attribute.name, repr(value), "an integer of at least 1")
+
+
+@frozen
+class GpuFacts:
+    """The GPU that the session would use, and the kernels of the installed ONNX Runtime."""
+
+    hardware: Hardware
+    build: OrtBuild
 
 
 @frozen
@@ -37,6 +46,11 @@ class CandidateFacts:
     reference: Plan = field(factory=lambda: Plan("reference"))
     """What plain ONNX Runtime would do: where a function of the user's starts from, so that its
     plans keep the session's own settings."""
+
+    gpu: GpuFacts | None = None
+    """None is no GPU, or one of which nothing is known: no plan is made for it then."""
+    has_fixed_addresses: bool = False
+    """Whether the caller binds the same device buffers at each call."""
 
     @classmethod
     def read(

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 from attrs import evolve
 
 from ortsel.candidates.attention_variants import attention_variant_candidates
+from ortsel.candidates.cuda import cuda_candidates
 from ortsel.candidates.disabled_optimizers import disabled_optimizer_candidates
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.fused_graph import fused_graph_candidates
@@ -21,6 +22,7 @@ REFERENCE: Final = "reference"
 Family: TypeAlias = Callable[[Plan, CandidateFacts], tuple[Plan, ...]]
 
 FAMILIES: Final[tuple[Family, ...]] = (
+    cuda_candidates,
     openvino_candidates,
     attention_variant_candidates,
     fused_graph_candidates,
