@@ -33,7 +33,7 @@ from ortsel.trial.messages import (
 WATCH_S: Final = 0.05
 """How often a waiting parent looks at the clock and at the child's memory."""
 
-ALARM_MARGIN_S: Final = 15
+ALARM_MARGIN_S: Final = 5
 """By how much the child's own alarm is later than the parent's limit."""
 
 GRACE_S: Final = 2.0

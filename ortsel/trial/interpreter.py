@@ -11,7 +11,7 @@ from ortsel.trial.errors import TrialsUnavailableError
 WORKER_MODULE: Final = "ortsel.trial.worker"
 
 _INTERPRETER: Final = re.compile(
-    r"\.?(python|pypy)w?[0-9.]*[a-z]*(-wrapped)?(\.exe)?", re.IGNORECASE
+    r"\.?(python|pypy)w?[0-9.]*[dtmu]*(-wrapped)?(\.exe)?", re.IGNORECASE
 )
 
 

@@ -71,16 +71,22 @@ def _rig_survives(rig: Rig) -> Iterator[None]:
     reference = rig.process_ids()[REFERENCE.name]
     yield
     assert rig.process_ids()[REFERENCE.name] == reference, "the reference's child was restarted"
-    assert rig.validate(candidate("right"), in_seconds(30)) == Verified(1)
-    assert rig.measure(candidate("right"), Purpose.PAIRED, in_seconds(30)) > 0
+    assert rig.measure(REFERENCE, Purpose.PAIRED, in_seconds(30)) > 0
 
 
 def failure_of(rig: Rig, plan: Plan, seconds: float = 30.0) -> Failure:
-    with pytest.raises(TrialFailedError) as caught:
+    try:
         rig.measure(plan, Purpose.WARMUP, in_seconds(seconds))
         rig.validate(plan, in_seconds(seconds))
-    assert caught.value.plan == plan.name
-    return caught.value.failure
+    except TrialFailedError as error:
+        assert error.plan == plan.name
+        return error.failure
+    pytest.fail("the plan passed its trial")
+
+
+def works(rig: Rig, plan: Plan) -> bool:
+    verdict = rig.validate(plan, in_seconds(30))
+    return verdict == Verified(1) and rig.measure(plan, Purpose.PAIRED, in_seconds(30)) > 0
 
 
 def with_library(folder: Path, name: str, body: str) -> Plan:
@@ -127,9 +133,11 @@ def test_a_plan_that_is_right_at_first_and_wrong_later_is_rejected(
             break
     else:
         pytest.fail("no seed gives two right answers and then a wrong one")
-    with Rig(model, REFERENCE, [FEED], None, variant_models={"sometimes": path}) as rig:
-        with pytest.raises(TrialFailedError) as caught:
-            rig.validate(candidate("sometimes"), in_seconds(30))
+    with (
+        Rig(model, REFERENCE, [FEED], None, variant_models={"sometimes": path}) as rig,
+        pytest.raises(TrialFailedError) as caught,
+    ):
+        rig.validate(candidate("sometimes"), in_seconds(30))
     assert caught.value.failure.code == "wrong-value"
     assert "later call 2" in caught.value.failure.detail
 
@@ -139,6 +147,7 @@ def test_an_abort_is_a_crashed_candidate_with_its_last_words(rig: Rig, folder: P
     failure = failure_of(rig, with_library(folder, "aborting", body))
     assert (failure.kind, failure.code) == (FailureKind.CRASHED, "abort")
     assert "cannot go on" in failure.detail
+    assert works(rig, candidate("right"))
 
 
 def test_a_segmentation_fault_is_a_crashed_candidate_with_its_signal(
@@ -162,6 +171,7 @@ def test_a_call_without_end_is_a_hang(rig: Rig) -> None:
     failure = failure_of(rig, candidate("endless"))
     assert (failure.kind, failure.code) == (FailureKind.CRASHED, "hang")
     assert "no answer within 3.000 s" in failure.detail
+    assert works(rig, candidate("right"))
 
 
 def test_a_call_that_the_deadline_cuts_is_a_timeout_and_no_hang(rig: Rig) -> None:
@@ -183,6 +193,7 @@ def test_a_candidate_that_grows_over_its_limit_is_stopped(rig: Rig) -> None:
     failure = failure_of(rig, candidate("hungry"))
     assert (failure.kind, failure.code) == (FailureKind.TRANSIENT, "out-of-memory")
     assert f"at most {300 << 20} allowed" in failure.detail
+    assert works(rig, candidate("right"))
 
 
 def test_a_model_that_cannot_be_loaded_is_unsupported(rig: Rig) -> None:
