@@ -30,25 +30,34 @@ REPORTS = (
 )
 
 
-def record(**changes: object) -> Record:
-    made = Record(
-        KEY, Scope.PIPELINE, "fast", "reference", 1_700_000_000, 20, 14, RATIO, Fraction(1, 50), 9,
+def record(winner: str = "fast") -> Record:
+    return Record(
+        KEY, Scope.PIPELINE, winner, "reference", 1_700_000_000, 20, 14, RATIO, Fraction(1, 50), 9,
         verified=True, feeds=2,
     )  # fmt: skip
-    return evolve(made, **changes)
 
 
 def result(
     plan: str = "fast",
     source: Source = Source.TUNED,
     kept: Record | None = None,
-    **changes: object,
+    *,
+    ratio: Fraction | None = RATIO,
+    verified: bool = True,
 ) -> SearchResult:
     explanation = WorkloadExplanation(
-        "x float32[1]", plan, source.value, plan != "reference", RATIO, "the reason", KEY,
-        REPORTS if source is Source.TUNED else (), (("slow", "does less"),), 3_000_000_000,
-    )  # fmt: skip
-    return SearchResult(evolve(explanation, **changes), kept, PLACE)
+        workload="x float32[1]",
+        plan=plan,
+        source=source.value,
+        verified=verified,
+        ratio=ratio,
+        reason="the reason",
+        key=KEY,
+        candidates=REPORTS if source is Source.TUNED else (),
+        changes=(("slow", "does less"),),
+        elapsed_ns=3_000_000_000,
+    )
+    return SearchResult(explanation, kept, PLACE)
 
 
 def table_text(shown: SearchResult, width: int = 120) -> str:
@@ -59,10 +68,9 @@ def table_text(shown: SearchResult, width: int = 120) -> str:
 
 
 def test_a_winner_is_told_with_its_evidence() -> None:
-    assert decision_lines(result(kept=record())) == [
-        "serves fast: 1.43x faster than the reference (ratio 0.700, noise 0.020, 9 blocks), "
-        "verified on 2 feeds"
-    ]
+    evidence = "ratio 0.700, noise 0.020, 9 blocks"
+    line = f"serves fast: 1.43x faster than the reference ({evidence}), verified on 2 feeds"
+    assert decision_lines(result(kept=record())) == [line]
 
 
 def test_a_winner_without_a_record_claims_no_more_than_is_known() -> None:
@@ -148,5 +156,8 @@ def test_a_narrow_terminal_folds_reasons_and_loses_nothing() -> None:
 
 
 def test_the_search_is_summed_up() -> None:
-    assert search_words(result()) == "4 candidates against the reference, 2 measured in blocks, in 3.0 s"
+    assert (
+        search_words(result())
+        == "4 candidates against the reference, 2 measured in blocks, in 3.0 s"
+    )
     assert search_words(result(source=Source.STORED)) == ""
