@@ -136,23 +136,35 @@ class EngineMachine(RuleBasedStateMachine):
             order = data.draw(st.permutations(range(len(asked.candidates))))
             candidates = tuple(asked.candidates[index] for index in order)
             asked = Asked(asked.problem, candidates, order.index(asked.reference))
-        if data.draw(st.integers(0, 9)) == 0:
+        self.request(asked, nested=nested)
+
+    @rule(asked=questions())
+    def ask_and_be_served(self, asked: Asked) -> None:
+        """The common case: nothing goes wrong."""
+        self.questions = [*self.questions[-5:], asked]
+        self.request(asked)
+        self.serve(self.number, 200)
+
+    @precondition(lambda self: self.questions)
+    @rule(data=st.data())
+    def ask_again_and_be_served(self, data: st.DataObject) -> None:
+        asked = data.draw(st.sampled_from(self.questions))
+        if data.draw(st.integers(0, 2)) == 0:
             index = data.draw(st.integers(0, len(asked.candidates) - 1))
             changed = evolve(asked.candidates[index], ineligible="the driver changed")
             candidates = (*asked.candidates[:index], changed, *asked.candidates[index + 1 :])
             asked = Asked(asked.problem, candidates, asked.reference)
-        self.request(asked, nested=nested)
-
-    @rule(asked=broken_questions())
-    def ask_wrongly(self, asked: Asked) -> None:
         self.request(asked)
+        self.serve(self.number, 200)
 
     # Outcomes
 
     @precondition(lambda self: self.outstanding)
-    @rule(data=st.data(), steps=st.integers(1, 80))
+    @rule(data=st.data(), steps=st.sampled_from((1, 2, 5, 20, 80)))
     def go_on_well(self, data: st.DataObject, steps: int) -> None:
-        request = data.draw(st.sampled_from(sorted(self.outstanding)))
+        self.serve(data.draw(st.sampled_from(sorted(self.outstanding))), steps)
+
+    def serve(self, request: int, steps: int) -> None:
         for _ in range(steps):
             if request not in self.outstanding:
                 return
@@ -175,9 +187,22 @@ class EngineMachine(RuleBasedStateMachine):
                 raise AssertionError(effect)
 
     @precondition(lambda self: self.outstanding)
-    @rule(data=st.data())
-    def go_on_badly(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), after=st.sampled_from((0, 0, 1, 3, 10, 30)))
+    def go_on_badly(self, data: st.DataObject, after: int) -> None:
         request = data.draw(st.sampled_from(sorted(self.outstanding)))
+        self.serve(request, after)
+        if request in self.outstanding:
+            self.be_bad(data, request)
+
+    @rule(data=st.data(), asked=questions(), after=st.sampled_from((0, 0, 1, 3, 10, 30)))
+    def ask_and_be_disappointed(self, data: st.DataObject, asked: Asked, after: int) -> None:
+        self.request(asked)
+        self.serve(self.number, after)
+        if self.number in self.outstanding:
+            self.be_bad(data, self.number)
+            self.serve(self.number, 200)
+
+    def be_bad(self, data: st.DataObject, request: int) -> None:
         self.monotonic_ns += data.draw(st.sampled_from((1, MILLISECOND_NS, 30 * MILLISECOND_NS)))
         effect, now = self.outstanding[request], self.now()
         match effect:
@@ -185,7 +210,9 @@ class EngineMachine(RuleBasedStateMachine):
                 if data.draw(st.booleans()):
                     self.apply(RecordUnreadable(request, now, "truncated"))
                 else:
-                    self.apply(RecordLoaded(request, now, data.draw(self.records(effect.key))))
+                    self.apply(
+                        RecordLoaded(request, now, data.draw(self.records(request, effect.key)))
+                    )
             case Validate():
                 odd = st.one_of(
                     st.just(Unverifiable(request, now, "a map")),
@@ -202,15 +229,18 @@ class EngineMachine(RuleBasedStateMachine):
             case _:
                 raise AssertionError(effect)
 
-    def records(self, key: str) -> st.SearchStrategy[Record]:
+    def records(self, request: int, key: str) -> st.SearchStrategy[Record]:
         """Records that a store might hold under a key: sound ones, and one fault at a time."""
-        names = sorted(self.latencies_ns)
+        asked = self.model.open[request].event
+        names = [*sorted(candidate.name for candidate in asked.candidates) * 3, "z"]
+        scope = asked.problem.scope
+        other = Scope.OPERATOR if scope is Scope.PIPELINE else Scope.PIPELINE
         wall_s = self.now().wall_s
-        reference = self.model.references.get(key, "a")
+        reference = asked.candidates[asked.reference].name
         sound = st.builds(
             lambda winner, age_s: Record(
                 key,
-                Scope.OPERATOR,
+                scope,
                 winner,
                 reference,
                 max(0, wall_s - age_s),
@@ -223,12 +253,11 @@ class EngineMachine(RuleBasedStateMachine):
                 feeds=2,
             ),
             st.sampled_from(names),
-            st.sampled_from((0, 1, 4, 5, 70, -299, -301)),
+            st.sampled_from((0, 0, 1, 1, 4, 5, 70, -299, -301)),
         )
         return st.one_of(
-            sound,
-            sound,
-            sound.map(lambda record: evolve(record, scope=Scope.PIPELINE)),
+            *(sound,) * 5,
+            sound.map(lambda record: evolve(record, scope=other)),
             sound.map(lambda record: evolve(record, verified=False)),
             sound.map(lambda record: evolve(record, provisional=True)),
             sound.map(lambda record: evolve(record, complete=False)),
@@ -237,8 +266,6 @@ class EngineMachine(RuleBasedStateMachine):
             sound.map(lambda record: evolve(record, ratio=Fraction(3, 2))),
         )
 
-    @precondition(lambda self: self.outstanding)
-    @rule(data=st.data())
     def give_up(self, data: st.DataObject) -> None:
         request = data.draw(st.sampled_from(sorted(self.outstanding)))
         self.apply(Abandoned(request, self.now(), "closing"))
@@ -260,23 +287,53 @@ class EngineMachine(RuleBasedStateMachine):
             Compared(self.now(), decision.key, decision.name, reference, 100, selected_ns, True)
         )
 
+    @precondition(lambda self: self.outstanding)
+    @rule(data=st.data(), after=st.sampled_from((1, 20, 30, 40, 60)))
+    def ban_during_a_search(self, data: st.DataObject, after: int) -> None:
+        """A decision of an earlier search for the same key turns out to be wrong only now."""
+        request = data.draw(st.sampled_from(sorted(self.outstanding)))
+        self.serve(request, after)
+        if request not in self.outstanding:
+            return
+        search = self.model.open[request]
+        reference = search.name(search.reference)
+        banned = data.draw(st.sampled_from(search.event.candidates)).name
+        self.apply(Invalidated(self.now(), search.key, banned, reference, True, "drifted"))
+        self.serve(request, 200)
+
     # The world
 
-    @rule()
+    @rule(data=st.data(), what=st.sampled_from(range(8)))
+    def do_something_rare(self, data: st.DataObject, what: int) -> None:
+        match what:
+            case 0:
+                self.request(data.draw(broken_questions()))
+            case 1:
+                self.fail_to_store()
+            case 2:
+                self.lose_the_store()
+            case 3 | 4:
+                self.start_a_new_process(data)
+            case 5 if self.outstanding:
+                self.give_up(data)
+            case _:
+                self.break_the_protocol(data)
+
     def fail_to_store(self) -> None:
         self.apply(StoreFailed(self.now(), "0" * 64, "disk full"))
 
-    @rule()
     def lose_the_store(self) -> None:
         self.store.clear()
 
-    @rule()
-    def start_a_new_process(self) -> None:
+    def start_a_new_process(self, data: st.DataObject) -> None:
         """Keep the store, lose the memory."""
         self.check_replay()
         self.state = initial_state(self.policy)
         self.model = Model(self.policy)
         self.log, self.outstanding, self.decisions = [], {}, []
+        for asked in self.questions:
+            self.request(asked)
+            self.serve(self.number, data.draw(st.sampled_from((0, 1, 2, 200))))
 
     @rule(
         nanoseconds=st.sampled_from((1, MILLISECOND_NS, SECOND_NS, 3 * SECOND_NS, 70 * SECOND_NS))
@@ -288,7 +345,6 @@ class EngineMachine(RuleBasedStateMachine):
     def jump_the_wall_clock(self, seconds: int) -> None:
         self.wall_offset_s += seconds
 
-    @rule(data=st.data())
     def break_the_protocol(self, data: st.DataObject) -> None:
         """Report what nobody asked for: the engine must refuse it."""
         request = data.draw(st.sampled_from([*sorted(self.outstanding), self.number + 1]))

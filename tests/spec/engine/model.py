@@ -163,11 +163,17 @@ class Model:
         self.asked.add(event.request)
         self.counts["requests"] += 1
         expected = self._immediate(event)
+        if expected is not Source.DISABLED:
+            for effect in effects:
+                if isinstance(effect, Answer) and isinstance(effect.result, Decision):
+                    self._check_winner(event, effect.result)
         if expected is None:
             one = Open(event, key_digest(event, self.policy), lane_of(event))
             self.open[event.request] = one
             self._let_in(one, effects)
             return
+        if expected is Source.BUSY:
+            self._check_busy(event, effects)
         require(
             len(effects) == 1 and isinstance(effects[0], Answer),
             Invariant.ORDER_OF_ANSWERS,
@@ -175,11 +181,19 @@ class Model:
         )
         answer = effects[0]
         assert isinstance(answer, Answer)
-        if isinstance(answer.result, Decision) and answer.result.source is not Source.DISABLED:
-            self._check_winner(event, answer.result)
         got = answer.result.source if isinstance(answer.result, Decision) else answer.result.kind
         require(got is expected, Invariant.ORDER_OF_ANSWERS, f"expected {expected}, got {got}")
         self._answered(event, answer)
+
+    def _check_busy(self, event: Requested, effects: list[Effect]) -> None:
+        begins = not all(isinstance(effect, Answer) for effect in effects)
+        keys = {one.key for one in self.open.values()}
+        lanes = {one.lane for one in self.open.values()}
+        same_key = key_digest(event, self.policy) in keys
+        require(not (begins and same_key), Invariant.ONE_TUNING_PER_KEY, event)
+        same_lane = lane_of(event) in lanes
+        require(not (begins and same_lane), Invariant.ONE_TUNING_PER_ENVIRONMENT, event)
+        require(not begins, Invariant.PARALLEL_LIMIT, event)
 
     def _immediate(self, event: Requested) -> Source | FailureKind | None:
         """Return what answers at once, in the order of S2; None for a search."""
@@ -350,6 +364,9 @@ class Model:
             stale = not -300 <= age_s < life_s
             require(not (wrong and stale), Invariant.NO_STALE_WINNER, record)
             require(not (wrong and banned), Invariant.BANNED_NOT_TRIED, record)
+            named = [it for it in one.event.candidates if it.name == record.winner]
+            unfit = bool(named) and not self._fits(named[0])
+            require(not (wrong and unfit), Invariant.NO_INELIGIBLE_WINNER, record)
             self._expect_miss(one, effects, event.now.monotonic_ns)
             return
         one.record, one.is_stored = record, True
@@ -503,6 +520,9 @@ class Model:
             return
         assert one.current is not None
         turn = one.turns[one.current]
+        paired = isinstance(effect, Measure) and effect.purpose is Purpose.PAIRED
+        unchecked = paired and self.policy.require_validation and not turn.passed
+        require(not unchecked, Invariant.NO_UNVERIFIED_WINNER, effect)
         in_turn = not turn.fate and (not turn.times_ns or self._verdict(one, turn) is None)
         in_turn = in_turn or one.current == one.reference
         require(in_turn, Invariant.TRIAL_ORDER, f"the turn is over: {effect}")
@@ -510,7 +530,6 @@ class Model:
 
     def _within_turn(self, one: Open, turn: Turn, effect: Measure | Validate) -> None:
         warm = turn.warmups == self.policy.warmups
-        strict = self.policy.require_validation
         if isinstance(effect, Validate):
             right = warm and effect.candidate == one.current and effect.reference == one.reference
             require(right and not turn.checked, Invariant.TRIAL_ORDER, effect)
@@ -519,7 +538,6 @@ class Model:
             require(turn.warmups < self.policy.warmups, Invariant.TRIAL_ORDER, effect)
             return
         require(warm and turn.checked, Invariant.TRIAL_ORDER, f"unchecked: {effect}")
-        require(turn.passed or not strict, Invariant.NO_UNVERIFIED_WINNER, effect)
         if effect.purpose is Purpose.BASELINE:
             right = one.current == one.reference == effect.candidate and not turn.times_ns
             require(right, Invariant.TRIAL_ORDER, effect)
@@ -761,17 +779,17 @@ class Model:
     ) -> None:
         """Check a decision for another plan than the reference, rule by rule."""
         now_ns = event.now.monotonic_ns if now_ns is None else now_ns
-        if decision.index == event.reference:
-            return
         candidate, key = event.candidates[decision.index], key_digest(event, self.policy)
-        require(candidate.name == decision.name, Invariant.BEST_WINS, decision)
-        require(self._fits(candidate), Invariant.NO_INELIGIBLE_WINNER, decision)
-        banned = self.memory.is_banned(key, decision.name, now_ns)
-        require(not banned, Invariant.NO_BANNED_WINNER, decision)
         held = self.memory.settled.get(key)
         if decision.source is Source.MEMORY:
             fresh = isinstance(held, Kept) and now_ns < held.fresh_until_ns
             require(fresh, Invariant.NO_STALE_WINNER, f"{decision}, {held}")
+        if decision.index == event.reference:
+            return
+        require(candidate.name == decision.name, Invariant.BEST_WINS, decision)
+        require(self._fits(candidate), Invariant.NO_INELIGIBLE_WINNER, decision)
+        banned = self.memory.is_banned(key, decision.name, now_ns)
+        require(not banned, Invariant.NO_BANNED_WINNER, decision)
         if self.policy.require_validation:
             real = self.passed.get((key, decision.name))
             needed = real is not None and (real or decision.source is not Source.MEMORY)

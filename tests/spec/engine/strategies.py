@@ -24,7 +24,7 @@ MILLISECOND_NS = 1_000_000
 SECOND_NS = 1_000_000_000
 NAMES = ("a", "b", "c", "d")
 LANES = ("cpu", "gpu")
-OPERATIONS = ("softmax", "attention", "model")
+OPERATIONS = ("softmax", "attention")
 
 TRIAL_FAILURES = (
     FailureKind.UNSUPPORTED,
@@ -48,9 +48,11 @@ def policies() -> SearchStrategy[Policy]:
     """Policies so tight that limits, expiries and evictions are met within a few requests."""
     return st.builds(
         Policy,
-        mode=st.sampled_from((Mode.EXPLORE,) * 6 + (Mode.CACHE_ONLY, Mode.DISABLED)),
-        require_validation=st.sampled_from((True, True, False)),
-        min_speedup=st.sampled_from((Fraction(1), Fraction(103, 100), Fraction(3, 2))),
+        mode=st.sampled_from((Mode.EXPLORE,) * 14 + (Mode.CACHE_ONLY, Mode.DISABLED)),
+        require_validation=st.sampled_from((True, True, True, False)),
+        min_speedup=st.sampled_from(
+            (Fraction(1), Fraction(103, 100), Fraction(103, 100), Fraction(3, 2))
+        ),
         evidence=st.sampled_from(
             (
                 MedianMad(samples=3, max_relative_mad=Fraction(1, 10)),
@@ -66,10 +68,10 @@ def policies() -> SearchStrategy[Policy]:
         regression=st.builds(WindowMedian, pairs=st.integers(1, 3)),
         incidents=st.just(IncidentPolicy(recurrence_ns=20 * SECOND_NS, ban_ns=5 * SECOND_NS)),
         warmups=st.integers(1, 2),
-        budget_ns=st.sampled_from((20 * MILLISECOND_NS, 60 * SECOND_NS, 60 * SECOND_NS)),
-        max_candidates=st.sampled_from((1, 2, 4, 64, 64)),
+        budget_ns=st.sampled_from((5 * MILLISECOND_NS, *(60 * SECOND_NS,) * 4)),
+        max_candidates=st.sampled_from((1, 2, *(64,) * 6)),
         max_parallel=st.integers(1, 2),
-        capacity=st.integers(1, 4),
+        capacity=st.integers(1, 5),
         reports=st.integers(0, 3),
         ttl_s=st.sampled_from((5, 60)),
         retry_after_s=st.sampled_from((2, 5)),
@@ -81,9 +83,7 @@ def candidate_sets() -> SearchStrategy[tuple[Candidate, ...]]:
     """One to four candidates: most may be tried, some are out by a rule or by their memory."""
     fate = st.sampled_from(
         (
-            {"workspace_bytes": 0},
-            {"workspace_bytes": 0},
-            {"workspace_bytes": 0},
+            *({"workspace_bytes": 0},) * 10,
             {"workspace_bytes": 100},
             {"workspace_bytes": 101},
             {"workspace_bytes": None},
@@ -99,7 +99,9 @@ def candidate_sets() -> SearchStrategy[tuple[Candidate, ...]]:
             made.append(Candidate(name, workspace, str(chosen.get("ineligible", ""))))
         return tuple(made)
 
-    return st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True).flatmap(
+    sizes = st.sampled_from((1, 2, 3, 3, 4, 4))
+    names_lists = st.builds(lambda order, size: order[:size], st.permutations(NAMES), sizes)
+    return names_lists.flatmap(
         lambda names: st.builds(
             build, st.just(names), st.lists(fate, min_size=len(names), max_size=len(names))
         )
@@ -110,9 +112,9 @@ def problems() -> SearchStrategy[Problem]:
     """Few enough that requests collide on keys and on environments."""
     return st.builds(
         Problem,
-        scope=st.sampled_from(Scope),
+        scope=st.sampled_from((Scope.OPERATOR, Scope.OPERATOR, Scope.PIPELINE)),
         operation=st.sampled_from(OPERATIONS),
-        workload=st.sampled_from(({"rows": 1}, {"rows": 2})),
+        workload=st.just({"rows": 1}),
         environment=st.sampled_from(LANES).map(lambda lane: {"device": lane}),
         persistent=st.sampled_from((True, True, False)),
     )
