@@ -38,7 +38,7 @@ from spec.capability.precedence import Slot, precedence
 from spec.capability.resolve import (
     NothingRunsError,
     Settings,
-    UnreachableError,
+    UnreachableBackendError,
     resolve,
     settings_for,
 )
@@ -86,7 +86,7 @@ __all__ = [
     "Survey",
     "Switches",
     "Toggle",
-    "UnreachableError",
+    "UnreachableBackendError",
     "advice_key",
     "advise",
     "case_of",

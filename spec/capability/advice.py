@@ -50,7 +50,8 @@ class Ranked:
     """Against MATH on the same device."""
     confidence: Fraction
     """0 to 1. A rule of thumb states its score, which is no probability; a measurement states how
-    sure its samples make it that this backend beats the best other measured one; a wish is 1."""
+    sure its samples make it that this backend beats the best other measured one (the score, as
+    long as there is no other); a wish is 1."""
     samples: int
     """Measured latencies behind the figures; 0 for a rule of thumb."""
     memory: MemoryEstimate

@@ -31,7 +31,7 @@ class NothingRunsError(SpecError):
 
 
 @frozen
-class UnreachableError(SpecError):
+class UnreachableBackendError(SpecError):
     """No setting makes ONNX Runtime take this backend for this call."""
 
     backend: Backend
@@ -122,7 +122,7 @@ def settings_for(
     Tried in this order: fewest environment changes, then option 0, the backend's own bits, MATH's
     bit. An option alone can't do it everywhere: XQA has no bit, so while its conditions hold
     nothing else runs a decode step of GroupQueryAttention until ORT_ENABLE_XQA=0. Raises
-    UnreachableError.
+    UnreachableBackendError.
     """
     options = dict.fromkeys((0, sdpa_bits(backend, attention.operator), MATH_BIT))
     for change in _CHANGES:
@@ -134,4 +134,4 @@ def settings_for(
                 continue
             if found is backend:
                 return Settings(option, changed.switches)
-    raise UnreachableError(backend, attention.operator.value)
+    raise UnreachableBackendError(backend, attention.operator.value)

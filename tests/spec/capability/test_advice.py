@@ -313,3 +313,65 @@ def test_every_rule_of_thumb_is_a_score_in_per_mille_and_a_positive_speed_up(
     assert 0 < guess.score_permille <= 1000
     assert guess.speedup > 0
     assert guess.reason
+
+
+@pytest.mark.parametrize(
+    ("backend", "length", "score_permille", "speedup"),
+    [
+        (Backend.FLASH_ATTENTION_2, 511, 600, Fraction(6, 5)),
+        (Backend.FLASH_ATTENTION_2, 512, 850, Fraction(9, 5)),
+        (Backend.FLASH_ATTENTION_2, 1024, 850, Fraction(5, 2)),
+        (Backend.FLASH_ATTENTION_2, 2048, 950, Fraction(7, 2)),
+        (Backend.FLASH_ATTENTION_2, 4096, 950, Fraction(5)),
+        (Backend.FLASH_ATTENTION_3, 511, 700, Fraction(12, 5)),
+        (Backend.FLASH_ATTENTION_3, 512, 900, Fraction(18, 5)),
+        (Backend.FLASH_ATTENTION_3, 2048, 980, Fraction(7)),
+        (Backend.CUDNN, 512, 900, Fraction(2)),
+        (Backend.CUDNN, 513, 700, Fraction(3, 2)),
+        (Backend.MATH, 128, 800, Fraction(1)),
+        (Backend.MATH, 129, 300, Fraction(1)),
+        (Backend.CPU, 511, 250, Fraction(11, 10)),
+        (Backend.CPU, 512, 400, Fraction(11, 10)),
+    ],
+)
+def test_rules_of_thumb_step_at_their_stated_lengths(
+    backend: Backend, length: int, score_permille: int, speedup: Fraction
+) -> None:
+    guess = thumb(backend, call(Operator.MULTI_HEAD_ATTENTION, length, length), A100)
+    assert (guess.score_permille, guess.speedup) == (score_permille, speedup)
+
+
+@pytest.mark.parametrize(
+    ("keys", "score_permille", "speedup"),
+    [
+        (255, 550, Fraction(3, 2)),
+        (256, 800, Fraction(3, 2)),
+        (1024, 970, Fraction(4)),
+        (4096, 970, Fraction(10)),
+        (8192, 970, Fraction(20)),
+        (32768, 970, Fraction(50)),
+    ],
+)
+def test_splitting_over_the_keys_pays_with_their_number(
+    keys: int, score_permille: int, speedup: Fraction
+) -> None:
+    step = evolve(GQA, key_length=keys, past_length=keys - 1)
+    guess = thumb(Backend.FLASH_DECODE, step, A100)
+    assert (guess.score_permille, guess.speedup) == (score_permille, speedup)
+    several = evolve(step, query_length=2, past_length=keys - 2)
+    assert thumb(Backend.FLASH_DECODE, several, A100).score_permille == 200
+
+
+def test_memory_efficient_rates_high_only_where_scores_would_fill_the_memory() -> None:
+    huge = evolve(MHA, batch=32, query_heads=32, kv_heads=32, query_length=8192, key_length=8192)
+    assert thumb(Backend.MEMORY_EFFICIENT, huge, A100).score_permille == 850
+    assert thumb(Backend.MEMORY_EFFICIENT, MHA, A100).score_permille == 500
+
+
+def test_a_single_measured_backend_changes_no_order_and_keeps_its_guess() -> None:
+    history = seen(Backend.FLASH_ATTENTION_2, 300, 310, 305)
+    advice = advise(LONG, A100, PLAIN, GPU, history)
+    assert ranked(advice) == ranked(advise(LONG, A100, PLAIN, GPU))
+    assert advice.recommended.basis is Basis.MEASURED
+    assert advice.expected_speedup == 5, "nothing to compare with"
+    assert advice.confidence == Fraction(95, 100)

@@ -24,7 +24,7 @@ from spec.capability import (
     Provider,
     Switches,
     Toggle,
-    UnreachableError,
+    UnreachableBackendError,
     case_of,
     kernel_options,
     place,
@@ -201,8 +201,18 @@ def test_xqa_answers_to_its_variable_only() -> None:
 
 
 def test_an_excluded_backend_cannot_be_reached() -> None:
-    with pytest.raises(UnreachableError, match="xqa: no setting selects it"):
+    with pytest.raises(UnreachableBackendError, match="xqa: no setting selects it"):
         settings_for(Backend.XQA, MHA, PRESETS["a100"], GPU)
+
+
+def test_settings_under_which_nothing_runs_are_passed_over() -> None:
+    a100 = PRESETS["a100"]
+    no_xqa = switched(enable_xqa=False)
+    with pytest.raises(NothingRunsError, match="math:quantized_cache"):
+        resolve(QUANTIZED, a100, no_xqa, 16)
+    assert settings_for(Backend.FLASH_ATTENTION_2, QUANTIZED, a100, GPU).sdpa_kernel == 0
+    with pytest.raises(UnreachableBackendError):
+        settings_for(Backend.MEMORY_EFFICIENT, QUANTIZED, a100, GPU)
 
 
 @given(plain_inputs(), hardware)
