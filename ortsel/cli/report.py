@@ -36,4 +36,4 @@ def print_search(
 
 def synthetic_origin() -> str:
     """Return what to say about made-up inputs."""
-    return "made up from the seed (see --help); give real ones with --input feeds.npz"
+    return "made up from the seed (see --help); for real ones: --input feeds.npz"

@@ -1,4 +1,8 @@
-"""A search as a table: one row per candidate, in the order in which they were tried."""
+"""A search as a table: one row per candidate, in the order in which they were tried.
+
+Latencies are left out: each candidate's were taken at another time, and machines have states. Only
+the ratios, measured in pairs, can be compared between rows.
+"""
 
 from typing import Final
 
@@ -30,7 +34,6 @@ def candidate_table(result: SearchResult) -> Table:
     """Return the table of candidates."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("candidate", overflow="fold")
-    table.add_column("ms", justify="right", no_wrap=True)
     table.add_column("ratio", justify="right", no_wrap=True)
     table.add_column("noise", justify="right", no_wrap=True)
     table.add_column("blocks", justify="right", no_wrap=True)
@@ -45,11 +48,11 @@ def candidate_table(result: SearchResult) -> Table:
 def _row(
     report: CandidateReport, result: SearchResult, changes: dict[str, str]
 ) -> tuple[Text, ...]:
+    no_noise = report.dispersion is None or report.outcome is Outcome.REFERENCE
     cells = (
         one_line(report.name),
-        "-" if report.median_ns is None else f"{report.median_ns / 1e6:.2f}",
         "-" if report.ratio is None else f"{float(report.ratio):.3f}",
-        "-" if report.dispersion is None else f"{float(report.dispersion):.3f}",
+        "-" if no_noise else f"{float(report.dispersion or 0):.3f}",
         str(report.blocks) if report.blocks else "-",
         verdict_words(report, result),
         one_line(report.reason or changes.get(report.name, ""), _REASON_LIMIT),
