@@ -56,5 +56,5 @@ def _shrunk(value: object) -> object:
         ("bfloat16", "float8_e4", "float8_e5")
     ):
         return value
-    smaller = (value.astype(np.float64) * SHRINK).astype(value.dtype)
+    smaller = np.asarray(value.astype(np.float64) * SHRINK).astype(value.dtype)
     return value if _same(smaller, value) else smaller

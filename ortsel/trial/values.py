@@ -59,8 +59,8 @@ def write_values(path: Path, values: Mapping[str, object]) -> None:
     def describe(value: object) -> dict[str, object]:
         if value is None:
             return {"kind": "none"}
-        if isinstance(value, np.ndarray):
-            return _describe_array(value, place)
+        if isinstance(value, np.ndarray | np.generic):
+            return _describe_array(np.asarray(value), place)
         if isinstance(value, list | tuple):
             return {"kind": "sequence", "items": [describe(item) for item in value]}
         if isinstance(value, Mapping):

@@ -75,13 +75,14 @@ def _rig_survives(rig: Rig) -> Iterator[None]:
 
 
 def failure_of(rig: Rig, plan: Plan, seconds: float = 30.0) -> Failure:
-    try:
+    def tried() -> None:
         rig.measure(plan, Purpose.WARMUP, in_seconds(seconds))
         rig.validate(plan, in_seconds(seconds))
-    except TrialFailedError as error:
-        assert error.plan == plan.name
-        return error.failure
-    pytest.fail("the plan passed its trial")
+
+    with pytest.raises(TrialFailedError) as caught:
+        tried()
+    assert caught.value.plan == plan.name
+    return caught.value.failure
 
 
 def works(rig: Rig, plan: Plan) -> bool:

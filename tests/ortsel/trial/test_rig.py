@@ -18,6 +18,11 @@ from ortsel.trial.rig import CannotVerify, Rig, Verified
 from ortsel.verification.tolerance import Bound, Tolerance
 from spec.engine.effect import Purpose
 from spec.failure import FailureKind
+from tests.ortsel.graph_variants.attention_models import (
+    Attention,
+    feed_for,
+    multi_head_attention,
+)
 from tests.ortsel.trial import models
 from tests.ortsel.trial.models import FEED, REFERENCE, candidate, floats, save
 
@@ -278,12 +283,39 @@ def test_element_types_that_numpy_lacks_are_carried_and_compared(
         assert rig.validate(SINGLE, in_seconds(30)) == Verified(1)
 
 
-def test_a_variant_is_built_once_and_can_be_served_from_its_file(model: Path) -> None:
-    given = {"given": model}
-    with Rig(model, REFERENCE, [FEED], None, variant_models=given) as rig:
+def test_a_variant_is_built_once_in_a_child_and_can_be_served_from_its_file(
+    tmp_path: Path,
+) -> None:
+    problem = Attention()
+    graph = multi_head_attention(problem)
+    model = tmp_path / "attention.onnx"
+    model.write_bytes(graph.SerializeToString())
+    variant = "prescaled-query"
+    first, second = (
+        Plan(name, settings=models.SINGLE_THREADED, variant=variant) for name in ("one", "two")
+    )
+    with Rig(model, REFERENCE, [feed_for(graph, problem)], None) as rig:
+        assert rig.variant_path(first) is None
+        assert rig.validate(first, in_seconds(60)) == Verified(1)
+        assert rig.description(first).variant_ns > 0
+        path = rig.variant_path(first)
+        assert path is not None
+        assert path.read_bytes() != model.read_bytes()
+        built = path.stat()
+        assert rig.validate(second, in_seconds(60)) == Verified(1)
+        assert rig.variant_path(second) == path
+        assert path.stat().st_mtime_ns == built.st_mtime_ns
         assert rig.variant_path(REFERENCE) is None
-        assert rig.variant_path(candidate("other")) is None
-        assert rig.variant_path(candidate("given")) == model
+    assert not path.exists()
+
+
+def test_a_variant_that_does_not_apply_is_refused(model: Path) -> None:
+    plan = Plan("prescaled", variant="prescaled-query")
+    with (
+        Rig(model, REFERENCE, [FEED], None) as rig,
+        pytest.raises(TrialFailedError, match=r"unsupported \(variant-refused\)"),
+    ):
+        rig.measure(plan, Purpose.WARMUP, in_seconds(60))
 
 
 def test_no_feed_and_an_ambiguous_name_are_the_callers_mistakes(model: Path) -> None:
