@@ -3,7 +3,12 @@
 from typing import Final
 
 from spec.capability.attention_input import CacheForm, Layout, MaskKind, ScoresOutput, Sink
-from spec.capability.attention_operator import ONNX_OPERATORS, RAGGED_OPERATORS, Operator
+from spec.capability.attention_operator import (
+    EVERY_OPERATOR,
+    ONNX_OPERATORS,
+    RAGGED_OPERATORS,
+    Operator,
+)
 from spec.capability.backend import Backend
 from spec.capability.build import Provider
 from spec.capability.element_type import HALF_TYPES, ElementType
@@ -146,6 +151,7 @@ CUDNN_RULES: Final[tuple[Rule, ...]] = (
         _CUDNN_SOURCE,
         holds=_lengths_fit,
         got=lambda case: f"{_lengths(case)} with cuDNN {_version(case.build.cudnn)}",
+        operators=EVERY_OPERATOR - _PAGED_ONLY,
     ),
     masks(
         _CUDNN,

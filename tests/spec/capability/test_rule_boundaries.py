@@ -76,6 +76,7 @@ KEEPS = (
     Twin("cudnn", {"attention_bias": True, "query_length": 64}),
     Twin("cudnn", build={"version": (1, 28, 0)}),
     Twin("cudnn", hardware=H100, sdpa_kernel=0),
+    Twin("cudnn_paged", build={"cudnn": (9, 5, 0)}),
     Twin("memory_efficient", heads(1024)),
     Twin("memory_efficient", {"value_head_size": 128}),
     Twin("memory_efficient", FLOAT32, sdpa_kernel=0),
