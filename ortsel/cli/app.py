@@ -8,7 +8,7 @@ import click
 from ortsel.cli.command_group import CommandGroup
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
-from ortsel.cli.exit_codes import EXIT_CODES_HELP
+from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.tune import tune
 
 _HELP = f"""Measure, verify and remember the fastest way to run an ONNX model with ONNX Runtime.
@@ -33,7 +33,12 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
     context.exit()
 
 
-@click.group(cls=CommandGroup, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandGroup,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -42,8 +47,13 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
     callback=_show_version,
     help="Show the versions of ortsel and ONNX Runtime.",
 )
-def app() -> None:
-    """Group of all commands."""
+@click.pass_context
+def app(context: click.Context) -> ExitCode:
+    """Show the help where no command is named."""
+    if context.invoked_subcommand is not None:
+        return ExitCode.DECIDED
+    click.echo(context.get_help(), err=True)
+    return ExitCode.USAGE
 
 
 app.add_command(tune)

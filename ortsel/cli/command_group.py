@@ -35,8 +35,6 @@ class CommandGroup(click.Group):
     def _code(self, run: Callable[[], object]) -> int:
         try:
             return _as_code(run())
-        except click.exceptions.NoArgsIsHelpError as error:
-            error.show()
         except click.UsageError as error:
             hint = "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
             _say(error.format_message().rstrip(".") + hint)
@@ -45,7 +43,7 @@ class CommandGroup(click.Group):
         except OrtselError as error:
             _say(str(error))
         except (click.Abort, KeyboardInterrupt):
-            _say("interrupted; nothing was decided")
+            _say("interrupted")
             return ExitCode.INTERRUPTED
         except BrokenPipeError:
             _forget_output()

@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, TextIO
 
 from rich.console import Console
@@ -51,6 +53,18 @@ def survive_any_text() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def shown_warnings(console: Console) -> Iterator[None]:
+    """Print what ortsel warns of meanwhile."""
+    handler = ConsoleLog(console)
+    logger = logging.getLogger("ortsel")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 class ConsoleLog(logging.Handler):

@@ -1,6 +1,5 @@
 """`ortsel demo`: tune a real model that an installed package carries, then serve it."""
 
-import logging
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,7 @@ import numpy as np
 from attrs import frozen
 from rich.console import Console
 
-from ortsel.cli.console import ConsoleLog, message_console, print_text, result_console
+from ortsel.cli.console import message_console, print_text, result_console, shown_warnings
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.feeds import Feeds
 from ortsel.cli.json_output import search_document, to_text
@@ -81,8 +80,7 @@ def demo(*, budget: float, store: Path | None, as_json: bool) -> ExitCode:
     options = SearchOptions(store=store, budget_s=budget)
     feeds = Feeds(demo_feeds(), "")
     messages = message_console()
-    logging.getLogger("ortsel").addHandler(ConsoleLog(messages))
-    with shown_progress(messages) as progress:
+    with shown_warnings(messages), shown_progress(messages) as progress:
         session = open_session(path, options, SelectionMode.BLOCKING, progress)
         inputs = read_inputs(session.get_inputs())
         result = search(session, path, feeds, options)
@@ -90,7 +88,8 @@ def demo(*, budget: float, store: Path | None, as_json: bool) -> ExitCode:
     results = result_console()
     if not as_json:
         print_search(results, path, feeds, result, _ORIGIN)
-    served = serve(path, feeds, options)
+    with shown_warnings(messages):
+        served = serve(path, feeds, options)
     if as_json:
         document = search_document(path, inputs, feeds, result)
         click.echo(to_text({**document, "served": served.document()}))

@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     UNDECIDED = 3
     """The model runs, but nothing could be decided; the output says why."""
     INTERRUPTED = 130
-    """Stopped by Ctrl-C. Nothing was decided or stored."""
+    """Stopped by Ctrl-C. A search that was under way left nothing behind."""
 
 
 EXIT_CODES_HELP: Final = """\b

@@ -1,13 +1,12 @@
 """`ortsel tune`: decide how one model runs for one shape, and keep the decision."""
 
-import logging
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import click
 
-from ortsel.cli.console import ConsoleLog, message_console, result_console
+from ortsel.cli.console import message_console, result_console, shown_warnings
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.feeds import Feeds, make_feeds, parse_fill, read_feeds
 from ortsel.cli.json_output import search_document, to_text
@@ -109,8 +108,7 @@ def tune(
         bound=bound,
     )
     messages = message_console()
-    logging.getLogger("ortsel").addHandler(ConsoleLog(messages))
-    with shown_progress(messages) as progress:
+    with shown_warnings(messages), shown_progress(messages) as progress:
         session = open_session(model, options, SelectionMode.BLOCKING, progress)
         inputs = read_inputs(session.get_inputs())
         if feeds_file is None:
