@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.graph_variants.errors import UnknownVariantError, VariantRefusedError
 from ortsel.graph_variants.interface import interface_difference, interface_obstacle
+from ortsel.graph_variants.loading import UnreadableModelError, load_model
 from ortsel.graph_variants.onnx_attention import ONNX_ATTENTION_VARIANT
 from ortsel.graph_variants.ort_fusions import ORT_FUSIONS
 from ortsel.graph_variants.prescaled_query import PRESCALED_QUERY
@@ -24,7 +25,6 @@ MAX_EMBEDDED_BYTES: Final = 1_500_000_000
 """Weights beyond this go into a second file: one ONNX file can't exceed 2 GiB."""
 
 DATA_SUFFIX: Final = ".data"
-_ORT_IDENTIFIER: Final = b"ORTM"
 
 
 def variant_names() -> tuple[str, ...]:
@@ -64,16 +64,14 @@ def build_variant(
 
 
 def _rewritten(variant: GraphVariant, source: Path) -> "ir.Model":
-    import onnx_ir as ir
-
-    with source.open("rb") as file:
-        if file.read(8)[4:] == _ORT_IDENTIFIER:
-            raise VariantRefusedError(variant.name, "the model is in ONNX Runtime's own format")
-    original = ir.load(source)
+    try:
+        original, copy = load_model(source), load_model(source)
+    except UnreadableModelError as error:
+        raise VariantRefusedError(variant.name, error.reason) from error
     if obstacle := interface_obstacle(original):
         raise VariantRefusedError(variant.name, obstacle)
     try:
-        rewritten = variant.rewrite(ir.load(source))
+        rewritten = variant.rewrite(copy)
     except NotApplicableError as error:
         raise VariantRefusedError(variant.name, str(error)) from error
     failed = variant.ensures(take_census(original), take_census(rewritten))
