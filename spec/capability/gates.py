@@ -69,7 +69,7 @@ def switched_on(
         "switched_on",
         f"{bits} in sdpa_kernel, or with sdpa_kernel 0 no variable against it",
         OPTIONS,
-        holds=lambda case: case.provider is not Provider.CUDA or backend in case.options.enabled,
+        holds=lambda case: case.provider is not Provider.CUDA or case.options.allows(backend),
         got=lambda case: f"sdpa_kernel {case.options.sdpa_kernel}, switched off",
         operators=operators,
     )

@@ -22,12 +22,23 @@ class KernelOptions:
     """The state an execution provider keeps from its start to its end."""
 
     sdpa_kernel: int
-    enabled: frozenset[Backend]
-    """Backends with a bit or variable of their own that is on, and all that have neither."""
+    bits: int
+    """Bits that are on, whether the option or the environment set them."""
+    operator: Operator
     cudnn_auto: bool
     """cuDNN may be preferred on new devices though nobody asked for it."""
     minimum_flash_packed_length: int
     minimum_efficient_fp32_length: int
+
+    def allows(self, backend: Backend) -> bool:
+        """Whether all bits that the backend needs are on; true for one that needs none."""
+        needed = sdpa_bits(backend, self.operator)
+        return self.bits & needed == needed
+
+    @property
+    def enabled(self) -> frozenset[Backend]:
+        """All backends that the bits allow."""
+        return frozenset(backend for backend in ORDER if self.allows(backend))
 
 
 def kernel_options(sdpa_kernel: int, build: OrtBuild, operator: Operator) -> KernelOptions:
@@ -53,11 +64,8 @@ def kernel_options(sdpa_kernel: int, build: OrtBuild, operator: Operator) -> Ker
         efficient_length = 0 if explicit else DEFAULT_MINIMUM_EFFICIENT_FP32_LENGTH
     return KernelOptions(
         sdpa_kernel=sdpa_kernel,
-        enabled=frozenset(
-            backend
-            for backend in ORDER
-            if sdpa_bits(backend, operator) & bits == sdpa_bits(backend, operator)
-        ),
+        bits=bits,
+        operator=operator,
         cudnn_auto=not explicit and switches.cudnn_flash_attention is not Toggle.OFF,
         minimum_flash_packed_length=flash_length,
         minimum_efficient_fp32_length=efficient_length,

@@ -75,7 +75,7 @@ _PAGED_SINCE = (9, 5, 0)
 
 def _wanted(case: Case) -> bool:
     """Switched on, or preferred unasked on a new device."""
-    return Backend.CUDNN in case.options.enabled or (
+    return case.options.allows(Backend.CUDNN) or (
         case.options.cudnn_auto and case.hardware.sm >= CUDNN_AUTO_SM
     )
 
