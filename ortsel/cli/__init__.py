@@ -7,6 +7,7 @@ from typing import Final
 
 _NEEDED: Final = ("click", "rich")
 _USAGE_ERROR: Final = 2
+_INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         packages = " and ".join(missing)
         sys.stderr.write(f'ortsel: the command line needs {packages}: pip install "ortsel[cli]"\n')
         return _USAGE_ERROR
-    from ortsel.cli.app import run
+    try:
+        from ortsel.cli.app import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:  # before or after a command; a command says so itself
+        return _INTERRUPTED
