@@ -113,7 +113,7 @@ def _flash_decode(attention: AttentionInput, _hardware: Hardware) -> Thumb:
 def _cudnn(attention: AttentionInput, hardware: Hardware) -> Thumb:
     """Public measurements: 1.7 to 2.3 times FlashAttention 2 on Hopper, 0.82 to 0.93 elsewhere.
 
-    Source: huggingface/transformers issue 48163 (H100; A100, A10G and RTX PRO 6000).
+    Source: huggingface/transformers 48163 (H100; A100, A10G and RTX PRO 6000).
     """
     if hardware.sm == _HOPPER and attention.longest >= _SHORT:
         return Thumb(960, _flash_speedup(attention) * Fraction(17, 10), "ahead of flash on Hopper")
