@@ -1,4 +1,4 @@
-"""Graph variants of attention operators that gain with a single query token, as in decoding."""
+"""Graph variants of attention operators, most of which gain with a single query token."""
 
 from typing import Final
 
@@ -6,19 +6,30 @@ from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.plan import Plan
 
+ANY_OPSET: Final = range(1, 10_000)
+
 VARIANTS: Final = (
     (
         "onnx-attention",
         ("MultiHeadAttention",),
+        range(23, 25),
         "MultiHeadAttention over 3-D keys as ONNX Attention, queries scaled before it",
+    ),
+    (
+        "attention-24",
+        ("Attention",),
+        range(25, 10_000),
+        "ONNX Attention of a newer operator set as that of 24, which has a kernel",
     ),
     (
         "prescaled-query",
         ("MultiHeadAttention", "Attention"),
+        ANY_OPSET,
         "queries scaled before the attention operator",
     ),
 )
-"""Name, operators of which the model must have one, and what is different."""
+"""Name, operators of which the model must have one, operator sets that it may import, and what is
+different."""
 
 
 def attention_variant_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
@@ -27,6 +38,7 @@ def attention_variant_candidates(reference: Plan, facts: CandidateFacts) -> tupl
         return ()
     return tuple(
         derive(reference, f"variant={variant}", variant=variant, notes=notes)
-        for variant, operators, notes in VARIANTS
+        for variant, operators, opsets, notes in VARIANTS
         if facts.model.may_contain(*operators)
+        and (facts.model.opset is None or facts.model.opset in opsets)
     )

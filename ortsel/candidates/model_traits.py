@@ -25,6 +25,8 @@ class ModelTraits:
     """Operator types anywhere in the graph, its subgraphs and local functions, without domain."""
     dynamic_shapes: bool | None = None
     """Whether any graph input has a dimension without a fixed size."""
+    opset: int | None = None
+    """Version of ONNX's own operator set that the model imports; 0 where it imports none."""
     onnx_format: bool | None = None
     """False for ONNX Runtime's own `.ort` format, from which no graph variant can be built."""
 
@@ -61,6 +63,9 @@ def read_model_traits(model: str | os.PathLike[str] | bytes) -> ModelTraits:
     return ModelTraits(
         frozenset(operator for body in bodies for operator in _operator_types(body.node)),
         any(_is_dynamic(value) for value in proto.graph.input),
+        max(
+            (one.version for one in proto.opset_import if one.domain in {"", "ai.onnx"}), default=0
+        ),
         onnx_format=True,
     )
 

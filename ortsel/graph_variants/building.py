@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ortsel.errors import MissingPackageError, UsageError
+from ortsel.graph_variants.attention_24 import ATTENTION_24
 from ortsel.graph_variants.errors import UnknownVariantError, VariantRefusedError
 from ortsel.graph_variants.interface import interface_difference, interface_obstacle
 from ortsel.graph_variants.loading import UnreadableModelError, load_model
@@ -19,7 +20,12 @@ from ortsel.graph_variants.variant import GraphVariant, NotApplicableError, take
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-VARIANTS: Final[tuple[GraphVariant, ...]] = (ORT_FUSIONS, PRESCALED_QUERY, ONNX_ATTENTION_VARIANT)
+VARIANTS: Final[tuple[GraphVariant, ...]] = (
+    ORT_FUSIONS,
+    PRESCALED_QUERY,
+    ONNX_ATTENTION_VARIANT,
+    ATTENTION_24,
+)
 
 MAX_EMBEDDED_BYTES: Final = 1_500_000_000
 """Weights beyond this go into a second file: one ONNX file can't exceed 2 GiB."""

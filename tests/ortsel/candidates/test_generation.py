@@ -95,6 +95,7 @@ def facts(draw: st.DrawFn) -> CandidateFacts:
         model=ModelTraits(
             draw(st.none() | operators.map(frozenset)),
             draw(st.none() | st.booleans()),
+            draw(st.none() | st.integers(0, 28)),
             draw(st.none() | st.booleans()),
         ),
     )
@@ -164,6 +165,7 @@ def test_the_names_are_stable() -> None:
         "openvino:latency,threads=8",
         "openvino:latency,threads=1",
         "variant=onnx-attention",
+        "variant=attention-24",
         "variant=prescaled-query",
         "variant=ort-fusions",
         "cpu:without=MatMulScaleFusion",
@@ -289,8 +291,22 @@ def test_variants_of_attention_need_an_operator_to_rewrite() -> None:
         return {plan.variant for plan in generate(PLAIN, found)} - {"", "ort-fusions"}
 
     assert variants("MultiHeadAttention") == {"onnx-attention", "prescaled-query"}
-    assert variants("Attention") == {"prescaled-query"}
+    assert variants("Attention") == {"attention-24", "prescaled-query"}
     assert variants("MatMul", "GroupQueryAttention") == set()
+
+
+@pytest.mark.parametrize(
+    ("opset", "expected"),
+    [
+        (17, {"prescaled-query"}),
+        (23, {"onnx-attention", "prescaled-query"}),
+        (25, {"attention-24", "prescaled-query"}),
+    ],
+)
+def test_variants_of_attention_need_the_right_operator_set(opset: int, expected: set[str]) -> None:
+    model = ModelTraits(frozenset({"MultiHeadAttention", "Attention"}), opset=opset)
+    found = generate(PLAIN, evolve(EIGHT_CPUS, model=model))
+    assert {plan.variant for plan in found} - {"", "ort-fusions"} == expected
 
 
 def test_every_variant_that_is_offered_can_be_built_by_name() -> None:

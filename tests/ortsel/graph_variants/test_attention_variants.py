@@ -10,9 +10,11 @@ import onnxruntime
 import pytest
 from attrs import evolve
 from hypothesis import given
+from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from ortsel.graph_variants import VariantRefusedError, build_variant
+from ortsel.graph_variants.attention_24 import ensures_lowered
 from ortsel.graph_variants.onnx_attention import ensures_replaced
 from ortsel.graph_variants.prescaled_query import ensures_prescaled
 from ortsel.graph_variants.variant import Census
@@ -94,6 +96,51 @@ def test_onnx_attention_gives_the_outputs_of_multi_head_attention(problem: Atten
     assert not [node for node in variant.graph.node if node.op_type == "MultiHeadAttention"]
     assert len([node for node in variant.graph.node if node.op_type == "Attention"]) == 1
     assert_equal_to_double_precision(problem, original, variant)
+
+
+@given(attention_problems(with_heads=True), st.sampled_from((25, 26)))
+def test_attention_of_a_newer_operator_set_is_that_of_24(problem: Attention, opset: int) -> None:
+    original = onnx_attention(problem, opset=opset, left_window_size=-1)
+    variant = variant_of("attention-24", original)
+    assert {entry.domain: entry.version for entry in variant.opset_import}[""] == 24
+    assert [node.op_type for node in variant.graph.node] == ["Attention"]
+    assert_equal_to_double_precision(problem, original, variant)
+
+
+def test_operator_set_25_changes_only_attention_and_element_types() -> None:
+    """What the lowering rests on, asked of the schemas of the installed onnx."""
+
+    def form(schema: Any) -> tuple[object, ...]:
+        operands = [
+            (one.name, one.option, one.is_homogeneous, one.min_arity, one.type_str)
+            for one in (*schema.inputs, *schema.outputs)
+        ]
+        attributes = {
+            name: (one.type, one.required, str(one.default_value))
+            for name, one in schema.attributes.items()
+        }
+        return operands, attributes
+
+    def types(schema: Any) -> set[tuple[str, str]]:
+        return {
+            (one.type_param_str, name)
+            for one in schema.type_constraints
+            for name in one.allowed_type_strs
+        }
+
+    changed = [
+        schema
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.domain == "" and schema.since_version == 25
+    ]
+    assert len(changed) > 10, "pointless unless onnx knows operator set 25"
+    for new in changed:
+        if new.name == "Attention":
+            continue
+        old = onnx.defs.get_schema(new.name, 24, "")
+        assert form(old) == form(new), new.name
+        assert types(old) < types(new), new.name
+        assert all("int2)" in name for _, name in types(new) - types(old)), new.name
 
 
 @pytest.mark.parametrize("attributes", [{"is_causal": 1}, {"softcap": 2.0}])
@@ -199,6 +246,22 @@ def with_bias() -> onnx.ModelProto:
     return model
 
 
+def beside(operator: str, opset: int) -> onnx.ModelProto:
+    """Attention with another operator behind it."""
+    model = onnx_attention(Attention(with_heads=True), opset=opset)
+    model.graph.node[0].output[0] = "a"
+    model.graph.node.append(helper.make_node(operator, ["a"], ["y"]))
+    return model
+
+
+def beside_two_bits() -> onnx.ModelProto:
+    model = beside("Identity", 25)
+    model.graph.node.append(helper.make_node("Identity", ["small"], ["small_too"]))
+    small = helper.make_tensor("small", TensorProto.UINT2, [4], [0, 1, 2, 3])
+    model.graph.initializer.append(small)
+    return model
+
+
 NO_SITE = "prescaled-query: no attention operator"
 NOT_SAME = "onnx-attention: no MultiHeadAttention over 3-D"
 
@@ -215,6 +278,14 @@ NOT_SAME = "onnx-attention: no MultiHeadAttention over 3-D"
         ("onnx-attention", multi_head_attention(Attention(with_heads=True), opset=23), NOT_SAME),
         ("onnx-attention", multi_head_attention(Attention(), opset=23, unidirectional=1), NOT_SAME),
         ("onnx-attention", with_bias(), NOT_SAME),
+        ("attention-24", onnx_attention(Attention()), "got operator set 23, need a newer one"),
+        (
+            "attention-24",
+            onnx_attention(Attention(with_heads=True), opset=25, left_window_size=2),
+            "Attention attention has a window",
+        ),
+        ("attention-24", beside("Celu", 28), "Celu means something else in operator set 28"),
+        ("attention-24", beside_two_bits(), "Identity uses an element type of 2 bits"),
     ],
 )
 def test_what_would_change_the_meaning_or_gain_nothing_is_refused(
@@ -224,7 +295,7 @@ def test_what_would_change_the_meaning_or_gain_nothing_is_refused(
         variant_of(name, model)
 
 
-def test_the_checks_of_both_variants_can_fail() -> None:
+def test_the_checks_of_the_variants_can_fail() -> None:
     attention = "com.microsoft::MultiHeadAttention"
     before = Census({attention: 2, "Mul": 1})
     assert ensures_prescaled(before, before) == "no query was scaled"
@@ -233,3 +304,6 @@ def test_the_checks_of_both_variants_can_fail() -> None:
     assert ensures_replaced(before, Census({"Attention": 2})) == ""
     assert "2 MultiHeadAttention went, 1" in ensures_replaced(before, Census({"Attention": 1}))
     assert "0 MultiHeadAttention went" in ensures_replaced(before, before)
+    assert ensures_lowered(Census({"Attention": 1}), Census({"Attention": 1})) == ""
+    assert ensures_lowered(Census({"Attention": 1}), Census({"Add": 1})) != ""
+    assert ensures_lowered(before, before) != ""

@@ -187,7 +187,7 @@ def broken_rewrites() -> dict[str, tuple[GraphVariant, str]]:
 
     cases = {
         "rename_output": (rename_output, "outputs changed from y: .* to z: "),
-        "raise_opset": (raise_opset, "operator set ai.onnx went from 17 to 21"),
+        "raise_opset": (raise_opset, "operator set ai.onnx rose from 17 to 21"),
         "raise_version": (raise_version, "IR version rose from 8 to 10"),
         "fix_input": (fix_input, "inputs changed from x: "),
         "change_rank": (change_rank, "outputs changed from y: "),
