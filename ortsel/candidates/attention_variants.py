@@ -16,6 +16,12 @@ VARIANTS: Final = (
         "MultiHeadAttention over 3-D keys as ONNX Attention, queries scaled before it",
     ),
     (
+        "attention-24+prescaled-query",
+        ("Attention",),
+        range(25, 10_000),
+        "ONNX Attention of a newer operator set as that of 24, queries scaled before it",
+    ),
+    (
         "attention-24",
         ("Attention",),
         range(25, 10_000),

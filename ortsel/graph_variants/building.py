@@ -33,8 +33,12 @@ MAX_EMBEDDED_BYTES: Final = 1_500_000_000
 DATA_SUFFIX: Final = ".data"
 
 
+JOINT: Final = "+"
+"""Between the names of rewrites that are done one after the other."""
+
+
 def variant_names() -> tuple[str, ...]:
-    """Return the names that `build_variant` knows."""
+    """Return the names of single rewrites that `build_variant` knows."""
     return tuple(variant.name for variant in VARIANTS)
 
 
@@ -47,6 +51,8 @@ def build_variant(
 ) -> None:
     """Write the variant `name` of the model file `model` to `target`; `model` stays as it is.
 
+    A name is that of a rewrite, or of several joined by "+", done in that order.
+
     The result stands alone: weights are inside, or beside it in `target` + ".data" when there are
     more than `max_embedded_bytes` of them. It has the inputs, outputs and versions of the original,
     and is a valid model. On any error `target` is not written.
@@ -55,40 +61,44 @@ def build_variant(
     with the reason where the variant does not apply or broke a condition, and `UsageError` where
     `target` would overwrite `model`.
     """
-    variant = next((variant for variant in VARIANTS if variant.name == name), None)
-    if variant is None:
-        raise UnknownVariantError(name, variant_names())
-    for package in ("onnx_ir", *variant.packages):
+    steps = _steps(name)
+    for package in ("onnx_ir", *(package for step in steps for package in step.packages)):
         if find_spec(package) is None:
             part = f"graph variant {name}"
             raise MissingPackageError(part, package.replace("_", "-"), "variants")
     source, destination = Path(model).resolve(), Path(target).resolve()
     if source == destination:
         raise UsageError("target", str(target), "another file than the model")
-    rewritten = _rewritten(variant, source)
-    _write(variant, rewritten, source, destination, max_embedded_bytes)
-
-
-def _rewritten(variant: GraphVariant, source: Path) -> "ir.Model":
     try:
-        original, copy = load_model(source), load_model(source)
-    except UnreadableModelError as error:
-        raise VariantRefusedError(variant.name, error.reason) from error
+        rewritten = _rewritten(steps, source)
+        _write(rewritten, source, destination, max_embedded_bytes)
+    except (NotApplicableError, UnreadableModelError) as error:
+        raise VariantRefusedError(name, str(error)) from error
+
+
+def _steps(name: str) -> tuple[GraphVariant, ...]:
+    by_name = {variant.name: variant for variant in VARIANTS}
+    names = name.split(JOINT)
+    if not by_name.keys() >= set(names) or len(set(names)) < len(names):
+        raise UnknownVariantError(name, variant_names())
+    return tuple(by_name[step] for step in names)
+
+
+def _rewritten(steps: tuple[GraphVariant, ...], source: Path) -> "ir.Model":
+    original, rewritten = load_model(source), load_model(source)
     if obstacle := interface_obstacle(original):
-        raise VariantRefusedError(variant.name, obstacle)
-    try:
-        rewritten = variant.rewrite(copy)
-    except NotApplicableError as error:
-        raise VariantRefusedError(variant.name, str(error)) from error
-    failed = variant.ensures(take_census(original), take_census(rewritten))
-    if failure := failed or interface_difference(original, rewritten):
-        raise VariantRefusedError(variant.name, failure)
+        raise NotApplicableError(obstacle)
+    for step in steps:
+        before = take_census(rewritten)
+        rewritten = step.rewrite(rewritten)
+        if failure := step.ensures(before, take_census(rewritten)):
+            raise NotApplicableError(failure)
+    if difference := interface_difference(original, rewritten):
+        raise NotApplicableError(difference)
     return rewritten
 
 
-def _write(
-    variant: GraphVariant, rewritten: "ir.Model", source: Path, target: Path, max_embedded: int
-) -> None:
+def _write(rewritten: "ir.Model", source: Path, target: Path, max_embedded: int) -> None:
     import onnx_ir as ir
 
     data = target.name + DATA_SUFFIX
@@ -105,7 +115,8 @@ def _write(
         else:
             ir.save(ir.external_data.load_to_model(rewritten), written)
         if (failure := _invalid(written)) and not _invalid(source):
-            raise VariantRefusedError(variant.name, f"the result is no valid model: {failure}")
+            reason = f"the result is no valid model: {failure}"
+            raise NotApplicableError(reason)
         beside = written.with_name(data)
         if beside.exists():
             beside.replace(target.with_name(data))

@@ -13,7 +13,8 @@ class UnknownVariantError(OrtselError):
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"graph variant: got {self.got!r}, need one of {', '.join(self.known)}"
+        known = ", ".join(self.known)
+        return f"graph variant: got {self.got!r}, need one of {known}, or several joined by +"
 
 
 @frozen

@@ -19,7 +19,7 @@ Rewrite: TypeAlias = "Callable[[ir.Model], ir.Model]"
 
 
 class NotApplicableError(Exception):
-    """Raised inside a rewrite: the variant does not apply, for the reason given."""
+    """The variant does not apply or broke a condition; callers see `VariantRefusedError`."""
 
 
 @frozen

@@ -107,6 +107,17 @@ def test_attention_of_a_newer_operator_set_is_that_of_24(problem: Attention, ops
     assert_equal_to_double_precision(problem, original, variant)
 
 
+@given(attention_problems(with_heads=True))
+def test_joined_rewrites_are_done_in_order(problem: Attention) -> None:
+    if problem.factor == 1.0:
+        problem = evolve(problem, scale=0.25)
+    original = onnx_attention(problem, opset=25)
+    variant = variant_of("attention-24+prescaled-query", original)
+    assert {entry.domain: entry.version for entry in variant.opset_import}[""] == 24
+    assert helper.get_node_attr_value(only(variant, "Attention"), "scale") == 1.0
+    assert_equal_to_double_precision(problem, original, variant)
+
+
 def test_operator_set_25_changes_only_attention_and_element_types() -> None:
     """What the lowering rests on, asked of the schemas of the installed onnx."""
 

@@ -118,6 +118,22 @@ def test_an_unknown_name_lists_the_known_ones(model: Path, tmp_path: Path) -> No
     assert len(set(variant_names())) == len(variant_names())
 
 
+@pytest.mark.parametrize(
+    "name", ["", "+", "ort-fusions+", "ort-fusions+ort-fusions", "a+ort-fusions"]
+)
+def test_a_joined_name_is_made_of_different_known_ones(
+    name: str, model: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UnknownVariantError, match="or several joined by"):
+        build_variant(name, model, tmp_path / "x.onnx")
+
+
+def test_one_refused_step_refuses_the_whole(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(VariantRefusedError, match=r"ort-fusions\+prescaled-query: no attention"):
+        build_variant("ort-fusions+prescaled-query", model, tmp_path / "x.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
 def test_the_original_is_never_the_target(model: Path) -> None:
     with pytest.raises(UsageError, match="need another file than the model"):
         build_variant("ort-fusions", model, model.parent / "." / model.name)
