@@ -42,6 +42,8 @@ def decision_lines(result: SearchResult) -> list[str]:
     lines = [f"keeps the reference: {reason}"] if result.serves_reference else [_winner(result)]
     if explanation.source == Source.STORED.value:
         lines.append(_origin(result))
+    if result.record is not None and not result.record.complete:
+        lines.append("not every candidate had its turn: a longer --budget tries the rest")
     return lines
 
 

@@ -107,6 +107,12 @@ def test_a_stored_decision_says_when_it_was_measured_and_that_it_was_checked() -
     assert "checked" not in kept[1], "the reference is served as it is"
 
 
+def test_a_search_that_the_budget_cut_short_is_said_to_be_one() -> None:
+    assert len(decision_lines(result(kept=record()))) == 1
+    lines = decision_lines(result(kept=evolve(record(), complete=False)))
+    assert lines[1] == "not every candidate had its turn: a longer --budget tries the rest"
+
+
 @pytest.mark.parametrize(
     "source", [Source.BYPASSED, Source.BUSY, Source.NESTED, Source.CACHE_MISS, Source.DISABLED]
 )
