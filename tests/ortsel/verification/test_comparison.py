@@ -132,13 +132,14 @@ def test_another_element_type_is_never_equal_whatever_the_values(
 
 
 @given(st.integers(2, 5), st.sampled_from(FLOATS + INTEGERS))
-def test_nothing_is_broadcast(side: int, dtype: type[np.generic]) -> None:
+def test_nothing_is_broadcast_or_reshaped(side: int, dtype: type[np.generic]) -> None:
     row, square = np.ones((1, side), dtype), np.ones((side, side), dtype)
     assert np.all(row == square), "pointless unless broadcasting would call them equal"
     assert difference(row, square).kind is Kind.SHAPE
     assert difference(square, row).kind is Kind.SHAPE
     assert difference(row, np.ones((side,), dtype)).kind is Kind.RANK
     assert difference(row, np.ones((), dtype)).kind is Kind.RANK
+    assert difference(row, np.ones((side, 1), dtype)).kind is Kind.SHAPE
 
 
 @given(finite_arrays)
