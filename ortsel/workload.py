@@ -65,7 +65,7 @@ def run_signature(output_names: Sequence[str] | None, feed: object) -> Hashable 
         return None
     inputs: list[Hashable] = []
     try:
-        for name in sorted(feed):
+        for name in feed if len(feed) == 1 else sorted(feed):
             value = feed[name]
             if type(value) is np.ndarray:
                 dtype = value.dtype

@@ -4,6 +4,7 @@ import errno
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -88,8 +89,23 @@ class Connection:
         if self._database is not None and self._identity != _identity(self._path):
             self._drop()
         if self._database is None:
-            self._database = self._writer() if self._writes else self._reader()
+            self._database = self._patiently_opened()
         return self._database
+
+    def _patiently_opened(self) -> sqlite3.Connection | None:
+        """Open within the busy timeout.
+
+        SQLite waits by itself for a lock inside a transaction, but not for the one that makes a new
+        file a write-ahead one.
+        """
+        deadline_s = time.monotonic() + self._timeout_ms / 1000
+        while True:
+            try:
+                return self._writer() if self._writes else self._reader()
+            except sqlite3.OperationalError as error:
+                if _primary(error) not in _HELD or time.monotonic() >= deadline_s:
+                    raise
+            time.sleep(_PAUSE_S)
 
     def _abandon(self) -> None:
         if self._database is not None:
@@ -101,11 +117,15 @@ class Connection:
 
     def _drop(self) -> None:
         database, self._database = self._database, None
-        if database is not None and self._pid == os.getpid():
-            try:
-                database.close()
-            except sqlite3.Error:  # it was in trouble already; the files stay as they are
-                _ABANDONED.append(database)
+        if database is None:
+            return
+        if self._pid != os.getpid():
+            _ABANDONED.append(database)
+            return
+        try:
+            database.close()
+        except sqlite3.Error:  # it was in trouble already; the files stay as they are
+            _ABANDONED.append(database)
 
     def _rollback(self) -> None:
         if self._database is not None and self._database.in_transaction:
@@ -195,7 +215,7 @@ class Connection:
             kind = UnwritableStoreError if self._writes else UnreadableStoreError
             return kind(self._path, reason)
         code = _primary(error)
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if code in _HELD:
             return BusyStoreError(self._path, self._timeout_ms)
         if code == sqlite3.SQLITE_TOOBIG:
             need = f"at most {MAX_VALUE_BYTES} bytes"
@@ -217,6 +237,8 @@ is an error instead of a signal. A committed record survives the death of every 
 moment; a power cut may cost the last ones, never the file."""
 
 _SMALLEST_PAGE: Final = 512
+_PAUSE_S: Final = 0.005
+_HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _NO_ACCESS: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
 _CANNOT_WRITE: Final = frozenset(
     {

@@ -27,14 +27,15 @@ def supersedes(new: Record, old: Record, now_s: int) -> bool:
             return new_is
     if abs(new.created_s - old.created_s) > CONCURRENT_S:
         return new.created_s > old.created_s
-    return _evidence(new) > _evidence(old)
+    if _evidence(new) != _evidence(old):
+        return _evidence(new) > _evidence(old)
+    return encode(new) > encode(old)
 
 
 def _is_dated(record: Record, now_s: int) -> bool:
     return record.created_s <= now_s + CLOCK_SKEW_S
 
 
-def _evidence(record: Record) -> tuple[bool, bool, int, int, int, str]:
+def _evidence(record: Record) -> tuple[bool, bool, int, int, int]:
     serves = record.verified and not record.provisional
-    text = encode(record)
-    return serves, record.complete, record.blocks, record.feeds, record.created_s, text
+    return serves, record.complete, record.blocks, record.feeds, record.created_s

@@ -41,12 +41,12 @@ def condition(database: sqlite3.Connection, path: Path) -> Condition:
 
     Raises `NewerStoreError` or `ForeignStoreError`, and whatever SQLite raises.
     """
-    application = _pragma(database, "application_id")
-    version = _pragma(database, "user_version")
-    found = {
-        _text(name): _text(statement)
-        for name, statement in database.execute("SELECT name, sql FROM sqlite_schema LIMIT 16")
-    }
+    if database.in_transaction:
+        application, version, found = _read(database)
+    else:  # one view of all three, while another process may be making the tables
+        database.execute("BEGIN")
+        application, version, found = _read(database)
+        database.execute("COMMIT")
     if application == version == 0 and not found:
         return Condition.EMPTY
     if application != APPLICATION_ID:
@@ -70,6 +70,12 @@ def create(database: sqlite3.Connection, path: Path) -> None:
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     database.execute("COMMIT")
+
+
+def _read(database: sqlite3.Connection) -> tuple[int, int, dict[str, str]]:
+    rows = database.execute("SELECT name, sql FROM sqlite_master LIMIT 16").fetchall()
+    found = {_text(name): _text(statement) for name, statement in rows}
+    return _pragma(database, "application_id"), _pragma(database, "user_version"), found
 
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:

@@ -1,27 +1,37 @@
 """What a store of decisions does, wherever it keeps them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
-from attrs import field, frozen, validators
+import attrs
+from attrs import field, frozen
 
+from ortsel.errors import UsageError
 from spec.canonical_json import Json
 from spec.record import Record
 
 DAY_S: Final = 86_400
 
 
+def _within(low: int, high: int) -> Callable[[object, "attrs.Attribute[int]", int], None]:
+    def check(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
+        if type(value) is not int or not low <= value <= high:
+            raise UsageError(attribute.name, repr(value), f"an integer from {low} to {high}")
+
+    return check
+
+
 @frozen
 class StoreLimits:
     """How much a store keeps. Both limits are enforced when something is saved."""
 
-    capacity: int = field(default=2**20, validator=validators.in_(range(1, 2**31)))
+    capacity: int = field(default=2**20, validator=_within(1, 2**31))
     """Keys. A record leaves once this many keys were first stored after it: first in, first out."""
-    max_age_s: int = field(default=400 * DAY_S, validator=validators.in_(range(1, 2**40)))
+    max_age_s: int = field(default=400 * DAY_S, validator=_within(1, 2**40))
     """Seconds since the decision was made, by the wall clock. Of records that are older, the oldest
     leave, at most `AGED_PER_SAVE` with each save, so that a clock that jumps ahead cannot empty the
     store at once."""
-    max_bytes: int = field(default=2**30, validator=validators.in_(range(2**16, 2**42)))
+    max_bytes: int = field(default=2**30, validator=_within(2**16, 2**42))
     """Size of the file from which the records that came first leave."""
 
 
@@ -74,4 +84,4 @@ class Store(Protocol):
         """Let go of files. What was saved stays; a store that was closed is not used again."""
 
 
-NEAREST_AMONG: Final = 4096
+NEAREST_AMONG: Final = 1024

@@ -53,6 +53,30 @@ def test_eight_processes_write_at_once_and_none_is_lost(tmp_path: Path) -> None:
         assert (shared.blocks, shared.winner) == (COUNT * 8 - 1, "7"), "the best evidence stays"
 
 
+def test_sixteen_processes_that_create_the_file_at_once_all_save(tmp_path: Path) -> None:
+    for attempt in range(8):
+        path = tmp_path / str(attempt) / "s"
+        reading, writing = os.pipe()
+        children = []
+        for name in range(16):
+            child = os.fork()
+            if child == 0:
+                code = 2
+                try:
+                    os.close(writing)
+                    os.read(reading, 1)
+                    SqliteStore(path, busy_timeout_ms=60_000).save(record(f"{name}"), "{}")
+                    code = 0
+                finally:
+                    os._exit(code)
+            children.append(child)
+        os.close(writing)
+        assert {os.waitpid(child, 0)[1] for child in children} == {0}
+        os.close(reading)
+        with closing(SqliteStore(path)) as store:
+            assert {one.record.key for one in store.records()} == set(map(str, range(16)))
+
+
 def _kill(folder: Path, times: int) -> tuple[int, int]:
     killer = _python("kill_while_saving.py", folder, times)
     output, errors = killer.communicate(timeout=280)

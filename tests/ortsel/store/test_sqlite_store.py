@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ortsel.errors import UsageError
 from ortsel.store import MemoryStore, SqliteStore, Store, StoreLimits
 from ortsel.store.errors import (
     BusyStoreError,
@@ -310,6 +311,14 @@ def test_a_clock_that_jumps_ahead_empties_the_store_slowly(tmp_path: Path) -> No
         now_s[0] += 10**9
         store.save(record("now", created_s=now_s[0]), "{}")
         assert len(list(store.records())) == 201 - AGED_PER_SAVE
+
+
+@pytest.mark.parametrize(
+    "limits", [{"capacity": 0}, {"capacity": True}, {"max_age_s": 0}, {"max_bytes": 1000}]
+)
+def test_limits_outside_their_range_are_refused(limits: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(limits))}: got .*, need an integer from"):
+        StoreLimits(**limits)
 
 
 def test_a_key_text_that_no_key_has_is_not_written(tmp_path: Path) -> None:
