@@ -29,6 +29,7 @@ from spec import (
     Moment,
     Policy,
     ProtocolError,
+    Purpose,
     Record,
     RecordAbsent,
     RecordLoaded,
@@ -194,13 +195,31 @@ class EngineMachine(RuleBasedStateMachine):
         if request in self.outstanding:
             self.be_bad(data, request)
 
-    @rule(data=st.data(), asked=questions(), after=st.sampled_from((0, 0, 1, 3, 10, 30)))
-    def ask_and_be_disappointed(self, data: st.DataObject, asked: Asked, after: int) -> None:
+    @rule(data=st.data(), asked=questions(), at=st.sampled_from(("once", "check", "block", "end")))
+    def ask_and_be_disappointed(self, data: st.DataObject, asked: Asked, at: str) -> None:
         self.request(asked)
-        self.serve(self.number, after)
-        if self.number in self.outstanding:
-            self.be_bad(data, self.number)
-            self.serve(self.number, 200)
+        for _ in range(200):
+            if self.number not in self.outstanding:
+                return
+            if self.has_come(self.number, at):
+                self.be_bad(data, self.number)
+                break
+            self.serve(self.number, 1)
+        self.serve(self.number, 200)
+        self.request(asked)
+
+    def has_come(self, request: int, at: str) -> bool:
+        """Whether a request is where it shall be disappointed."""
+        effect = self.outstanding[request]
+        match at:
+            case "once":
+                return True
+            case "check":
+                return isinstance(effect, Validate) and effect.candidate != effect.reference
+            case "block":
+                return isinstance(effect, Measure) and effect.purpose is Purpose.PAIRED
+            case _:
+                return isinstance(effect, Measure) and len(self.model.open[request].turns) > 2
 
     def be_bad(self, data: st.DataObject, request: int) -> None:
         self.monotonic_ns += data.draw(st.sampled_from((1, MILLISECOND_NS, 30 * MILLISECOND_NS)))
@@ -287,19 +306,18 @@ class EngineMachine(RuleBasedStateMachine):
             Compared(self.now(), decision.key, decision.name, reference, 100, selected_ns, True)
         )
 
-    @precondition(lambda self: self.outstanding)
-    @rule(data=st.data(), after=st.sampled_from((1, 20, 30, 40, 60)))
-    def ban_during_a_search(self, data: st.DataObject, after: int) -> None:
+    @rule(data=st.data(), asked=questions(), after=st.sampled_from((4, 18, 32, 46)))
+    def ask_and_ban_during_the_search(self, data: st.DataObject, asked: Asked, after: int) -> None:
         """A decision of an earlier search for the same key turns out to be wrong only now."""
-        request = data.draw(st.sampled_from(sorted(self.outstanding)))
-        self.serve(request, after)
-        if request not in self.outstanding:
+        self.request(asked)
+        self.serve(self.number, after)
+        if self.number not in self.outstanding:
             return
-        search = self.model.open[request]
+        search = self.model.open[self.number]
         reference = search.name(search.reference)
         banned = data.draw(st.sampled_from(search.event.candidates)).name
         self.apply(Invalidated(self.now(), search.key, banned, reference, True, "drifted"))
-        self.serve(request, 200)
+        self.serve(self.number, 200)
 
     # The world
 

@@ -10,6 +10,7 @@ from spec import (
     Answer,
     Decision,
     Event,
+    Invalidated,
     RecordLoaded,
     Requested,
     SaveRecord,
@@ -21,7 +22,7 @@ from spec import (
     Validate,
     Validated,
 )
-from spec.engine import admission, answering, eviction, exploration, invalidation, promotion, stored
+from spec.engine import admission, answering, eviction, exploration, promotion, stored
 from spec.engine.fifo import Fifo
 from spec.engine.search import Contender, Exploring, Search
 from spec.engine.state import Held
@@ -138,9 +139,13 @@ def _promotes_the_first_that_qualifies(patch: pytest.MonkeyPatch) -> Engine:
     return step
 
 
-def _bans_the_reference(patch: pytest.MonkeyPatch) -> Engine:
-    patch.setattr(invalidation, "_references", lambda entry, claimed: frozenset())
-    return step
+def _bans_the_reference(_: pytest.MonkeyPatch) -> Engine:
+    def gullible(state: State, event: Event) -> Transition:
+        if isinstance(event, Invalidated) and event.candidate == event.reference:
+            return step(state, evolve(event, reference="another"))
+        return step(state, event)
+
+    return gullible
 
 
 def _answers_twice(_: pytest.MonkeyPatch) -> Engine:
@@ -281,8 +286,8 @@ def _tries_banned_candidates(patch: pytest.MonkeyPatch) -> Engine:
         entry = state.entries[key]
         free = state.entries.set(key, evolve(entry, exclusions=type(entry.exclusions)()))
         after = real(evolve(state, entries=free), search, stage, now)
-        if key not in after.state.entries:
-            return after
+        if key not in after.state.entries or search.request not in after.state.searches:
+            return real(state, search, stage, now)
         again = evolve(after.state.entries[key], exclusions=entry.exclusions)
         return evolve(after, state=evolve(after.state, entries=after.state.entries.set(key, again)))
 

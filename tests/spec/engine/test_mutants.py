@@ -1,9 +1,10 @@
 """Every invariant can fail: for each there is an engine with a fault that it alone notices."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, reject, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from spec import Event
 from tests.spec.engine.invariants import Invariant, ViolationError
 from tests.spec.engine.machine import EngineMachine
 from tests.spec.engine.mutants import MUTANTS, Mutant
@@ -29,6 +30,14 @@ def test_a_faulty_engine_is_caught_by_the_invariant_it_breaks(
 
     class Machine(EngineMachine):
         engine = staticmethod(faulty)
+
+        def apply(self, event: Event) -> None:
+            try:
+                super().apply(event)
+            except ViolationError as violation:
+                if violation.invariant is not mutant.caught_by:
+                    reject()  # One fault may break several rules; the named one must be among them.
+                raise
 
     with pytest.raises(ViolationError) as caught:
         run_state_machine_as_test(Machine, settings=HUNT)
