@@ -76,7 +76,12 @@ def _verified(result: SearchResult) -> str:
     record = result.record
     if record is None or not record.feeds:
         return "verified"
-    return f"verified on {record.feeds} {'feed' if record.feeds == 1 else 'feeds'}"
+    feeds = "feed" if record.feeds == 1 else "feeds"
+    if record.provisional:
+        return (
+            f"verified on {record.feeds} made-up {feeds}; real ones are verified before it serves"
+        )
+    return f"verified on {record.feeds} {feeds}"
 
 
 def _origin(result: SearchResult) -> str:

@@ -77,7 +77,7 @@ class Served:
 def demo(*, budget: float, store: Path | None, as_json: bool) -> ExitCode:
     """Tune, serve and compare the demonstration model."""
     path = model_path()
-    options = SearchOptions(store=store, budget_s=budget)
+    options = SearchOptions(store=store, budget_s=budget, synthetic=True)
     feeds = Feeds(demo_feeds(), "")
     messages = message_console()
     with shown_warnings(messages), shown_progress(messages) as progress:

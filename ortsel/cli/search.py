@@ -47,6 +47,8 @@ class SearchOptions:
     threads: int | None = None
     bound: bool = False
     """Call through bound buffers, as `run_with_iobinding` does."""
+    synthetic: bool = False
+    """Whether the inputs are made up, so that what is verified on them is provisional."""
 
     def place(self) -> Path | None:
         """Return the store's file; None where this user has no cache folder."""
@@ -70,6 +72,7 @@ class SearchOptions:
             budget_s=self.budget_s,
             policy=policy,
             seed=self.seed,
+            synthetic_feeds=self.synthetic,
             progress=progress,
         )
 

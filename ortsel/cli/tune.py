@@ -106,6 +106,7 @@ def tune(
         providers=providers,
         threads=threads,
         bound=bound,
+        synthetic=feeds_file is None,
     )
     messages = message_console()
     with shown_warnings(messages), shown_progress(messages) as progress:

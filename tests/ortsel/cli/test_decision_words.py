@@ -107,6 +107,11 @@ def test_a_stored_decision_says_when_it_was_measured_and_that_it_was_checked() -
     assert "checked" not in kept[1], "the reference is served as it is"
 
 
+def test_made_up_inputs_are_not_passed_off_as_real_ones() -> None:
+    (line,) = decision_lines(result(kept=evolve(record(), provisional=True)))
+    assert line.endswith("verified on 2 made-up feeds; real ones are verified before it serves")
+
+
 def test_a_search_that_the_budget_cut_short_is_said_to_be_one() -> None:
     assert len(decision_lines(result(kept=record()))) == 1
     lines = decision_lines(result(kept=evolve(record(), complete=False)))
