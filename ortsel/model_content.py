@@ -5,6 +5,7 @@ bytes that nobody can parse, are hashed as they are.
 """
 
 import hashlib
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -24,6 +25,9 @@ _ORT_IDENTIFIER: Final = b"ORTM"
 _LARGEST_MESSAGE: Final = 2**31 - 1
 """Protobuf's own limit; a larger file is not an ONNX model."""
 _REMEMBERED: Final = 64
+_SETTLED_NS: Final = 2_000_000_000
+"""Age from which a file counts as unchanged: a younger one could change again within one tick of
+its file system's clock, or while it is being hashed, and would keep its old hash."""
 
 _FileIdentity: TypeAlias = tuple[str, int, int, int, int]
 _Request: TypeAlias = tuple[str, str, bool]
@@ -49,8 +53,10 @@ def content_hash(
     `external_folder` is where the files of weights lie, by default the directory of the model; a
     model in bytes has none. With `node_names` the names of nodes count, for sessions that place
     nodes by name. The result for a path is remembered until one of its files changes in size, time
-    of modification, inode or device. Raises `UnknownContentError` for a file that is missing or too
-    short and for a location outside the folder, which ONNX Runtime refuses as well.
+    of modification, inode or device, unless one of them was written just now.
+
+    Raises `UnknownContentError` for a file that is missing or too short and for a location outside
+    the folder, which ONNX Runtime refuses as well.
     """
     if isinstance(model, bytes):
         return _hash_bytes(model, external_folder, node_names)
@@ -66,7 +72,7 @@ def content_hash(
         content = _hash_bytes(_read(path), external_folder or path.parent, node_names)
     folder = external_folder or path.parent
     files = before, *(_identity(folder / name) for name in content.external)
-    if _identity(path) == before:
+    if _identity(path) == before and _are_old(files):
         _remember(key, files, content)
     return content
 
@@ -84,6 +90,11 @@ def _recall(request: _Request) -> ModelContent | None:
     except UnknownContentError:
         return None
     return content if same else None
+
+
+def _are_old(files: tuple[_FileIdentity, ...]) -> bool:
+    latest_ns = time.time_ns() - _SETTLED_NS
+    return all(modified_ns < latest_ns for _, _, modified_ns, _, _ in files)
 
 
 def _remember(request: _Request, files: tuple[_FileIdentity, ...], content: ModelContent) -> None:

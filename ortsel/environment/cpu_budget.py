@@ -6,6 +6,7 @@ here, for now, whatever was decided elsewhere.
 """
 
 import os
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -65,6 +66,7 @@ def _affinity() -> frozenset[int]:
     return frozenset(range(os.cpu_count() or 1))
 
 
+@lru_cache(maxsize=8)
 def _cores(cpus: frozenset[int], root: Path) -> int:
     cores = set()
     for cpu in cpus:

@@ -98,6 +98,7 @@ def _devices(nvml: Any) -> Iterator[tuple[str, str]]:
         _check(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(device)))
         name = ctypes.create_string_buffer(_TEXT_BYTES)
         _check(nvml.nvmlDeviceGetName(device, name, ctypes.c_uint(_TEXT_BYTES)))
+        _check_whole(nvml, device)
         major, minor = ctypes.c_int(), ctypes.c_int()
         _check(
             nvml.nvmlDeviceGetCudaComputeCapability(
@@ -105,6 +106,16 @@ def _devices(nvml: Any) -> Iterator[tuple[str, str]]:
             )
         )
         yield name.value.decode("utf-8", "replace"), f"{major.value}.{minor.value}"
+
+
+def _check_whole(nvml: Any, device: ctypes.c_void_p) -> None:
+    """Refuse a device that is split (MIG): its slices differ in size and have one name."""
+    mode = getattr(nvml, "nvmlDeviceGetMigMode", None)
+    current, pending = ctypes.c_uint(), ctypes.c_uint()
+    if mode is None or mode(device, ctypes.byref(current), ctypes.byref(pending)) != 0:
+        return  # an older driver, or a device that cannot be split
+    if current.value != 0:
+        raise _NvmlError("a device is split into slices (MIG)")
 
 
 def _check(code: int) -> None:

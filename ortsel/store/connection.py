@@ -57,7 +57,7 @@ class Connection:
                 # The last comes from a message of SQLite that quotes damaged bytes.
                 self._drop()
                 raise self._translated(error) from error
-            except StoreError:
+            except BaseException:  # an interrupt too must not leave others locked out
                 self._rollback()
                 raise
 

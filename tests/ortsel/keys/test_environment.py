@@ -190,6 +190,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
     *device = (void *)(long)(index + 1); return 0; }
 int nvmlDeviceGetName(void *device, char *text, unsigned size) {
     strncpy(text, (long)device > SAME ? "Other" : "H200", size); return 0; }
+int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending) {
+    *current = MIG; return MIG < 0 ? 3 : 0; }
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) {
     *major = 9; *minor = 0; return 0; }
 """
@@ -208,18 +210,23 @@ def _nvml(folder: Path, **macros: int) -> str:
 
 
 def test_devices_of_one_kind_are_one_whatever_is_visible(tmp_path: Path) -> None:
-    library = _nvml(tmp_path, COUNT=8, SAME=8, FAIL=0)
+    library = _nvml(tmp_path, COUNT=8, SAME=8, FAIL=0, MIG=0)
     facts = read_nvidia({"CUDA_VISIBLE_DEVICES": "GPU-1234"}, library)
     assert facts == NvidiaFacts("580.65", (("H200", "9.0"),), "")
 
 
 def test_with_devices_of_several_kinds_it_counts_which_are_visible(tmp_path: Path) -> None:
-    library = _nvml(tmp_path, COUNT=2, SAME=1, FAIL=0)
+    library = _nvml(tmp_path, COUNT=2, SAME=1, FAIL=0, MIG=-1)
     facts = read_nvidia({"CUDA_VISIBLE_DEVICES": "1"}, library)
     assert facts == NvidiaFacts("580.65", (("H200", "9.0"), ("Other", "9.0")), "1")
 
 
 def test_a_driver_that_fails_is_unknown(tmp_path: Path) -> None:
-    assert read_nvidia({}, _nvml(tmp_path, COUNT=1, SAME=1, FAIL=999)) == (
+    assert read_nvidia({}, _nvml(tmp_path, COUNT=1, SAME=1, FAIL=999, MIG=0)) == (
         "nvidia driver: NVML error 999"
     )
+
+
+def test_a_device_that_is_split_is_unknown(tmp_path: Path) -> None:
+    facts = read_nvidia({}, _nvml(tmp_path, COUNT=1, SAME=1, FAIL=0, MIG=1))
+    assert facts == "nvidia driver: a device is split into slices (MIG)"

@@ -285,6 +285,28 @@ def test_a_writer_waits_for_another_only_so_long(tmp_path: Path) -> None:
             assert store.load("a") == record("a")
 
 
+def test_an_interrupted_writer_locks_nobody_out(tmp_path: Path) -> None:
+    with (
+        closing(SqliteStore(tmp_path / "s")) as store,
+        closing(SqliteStore(tmp_path / "s", busy_timeout_ms=0)) as other,
+    ):
+        store.save(record(), "{}")
+
+        def interrupted() -> None:
+            with store._writing.use() as database:
+                assert database is not None
+                database.execute("BEGIN IMMEDIATE")
+                with pytest.raises(BusyStoreError):
+                    other.save(record("a"), "{}")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        other.save(record("a"), "{}")
+        store.save(record("b"), "{}")
+        assert other.load("b") == store.load("b") == record("b")
+
+
 def test_a_listing_sees_more_than_one_page(tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "s")) as store:
         for number in range(600):
