@@ -281,6 +281,7 @@ def _compare_floats(reference: Array, candidate: Array, place: str, bound: Bound
         magnitudes = np.abs(mine[np.isfinite(mine)])
         finite += magnitudes.size
         largest = max(largest, float(magnitudes.max(initial=0.0)))
+    always = bound.allowed_absolute(largest) + bound.scale * largest
     wrong = 0
     worst: tuple[float, int] | None = None
     for start in range(0, ours.size, CHUNK_ELEMENTS):
@@ -291,7 +292,7 @@ def _compare_floats(reference: Array, candidate: Array, place: str, bound: Bound
             return special
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.where(np.isfinite(mine), np.abs(other - mine), 0.0)
-            allowed = bound.absolute + bound.relative * np.abs(mine) + bound.scale * largest
+            allowed = always + bound.relative * np.abs(mine)
             excess = np.where(np.isfinite(mine), distance - allowed, -np.inf)
         too_far = excess > 0.0
         if too_far.any():
@@ -304,7 +305,7 @@ def _compare_floats(reference: Array, candidate: Array, place: str, bound: Bound
             Kind.VALUE,
             place,
             f"{wrong} of {reference.size} elements too far; "
-            + _worst(reference, candidate, worst[1], bound, largest),
+            + _worst(reference, candidate, worst[1], always, bound.relative),
         )
     if 2 * finite < ours.size:
         return Incomparable(
@@ -335,10 +336,10 @@ def _special_difference(
     return None
 
 
-def _worst(reference: Array, candidate: Array, flat: int, bound: Bound, largest: float) -> str:
+def _worst(reference: Array, candidate: Array, flat: int, always: float, relative: float) -> str:
     index = tuple(int(axis) for axis in np.unravel_index(flat, reference.shape))
     ours, theirs = float(reference[index]), float(candidate[index])
-    allowed = bound.absolute + bound.relative * abs(ours) + bound.scale * largest
+    allowed = always + relative * abs(ours)
     return (
         f"worst at {index}: {theirs!r}, reference has {ours!r}, apart by {abs(theirs - ours):.3g}, "
         f"allowed {allowed:.3g}"

@@ -154,7 +154,7 @@ def test_the_bound_of_a_type_lets_through_what_is_within_and_nothing_beyond(elem
     reference = np.array([1.0, 0.0, 0.0], dtype)
     if element == "float8_e8m0fnu":
         reference = np.array([1.0, 0.5, 0.5], dtype)
-    allowed = bound.absolute + bound.relative + bound.scale
+    allowed = bound.allowed_absolute(1.0) + bound.relative + bound.scale
     steps = np.arange(256, dtype=np.float64) / 64 * max(allowed, 0.25)
     for step in steps:
         candidate = reference.copy()
@@ -176,6 +176,22 @@ def test_the_three_parts_of_a_bound_add_up(
     for factor, expected in ((0.999, Equal), (1.001, Different)):
         candidate = reference + np.array([0.0, allowed * factor])
         assert isinstance(compared(reference, candidate, tolerance), expected)
+
+
+def test_a_tensor_of_tiny_values_is_not_swallowed_by_the_absolute_part() -> None:
+    for dtype in FLOATS[1:]:
+        absolute = BOUNDS[np.dtype(dtype).name].absolute
+        tiny: Array = np.full(8, absolute / 10, dtype)
+        assert np.all(tiny < absolute), "pointless unless all of it is below the absolute part"
+        assert isinstance(compared(tiny, np.zeros_like(tiny)), Different)
+        assert isinstance(compared(tiny, tiny * np.asarray(1.1, dtype)), Different)
+        assert compared(np.zeros_like(tiny), tiny) == Equal()
+
+
+def test_a_saturating_function_may_be_off_by_a_few_units_of_one() -> None:
+    small = np.linspace(0.0, 6e-5, 64, dtype=np.float32)
+    assert compared(small, small + np.float32(1.8e-7)) == Equal()
+    assert isinstance(compared(small, small + np.float32(1.8e-6)), Different)
 
 
 def test_reduced_precision_that_nobody_asked_for_is_rejected() -> None:

@@ -57,5 +57,7 @@ def test_key_parts_tell_any_two_tolerances_apart() -> None:
         Tolerance(overrides=(("y", Bound(0.5000001)),)),
         Tolerance(overrides=(("z", Bound(0.5)),)),
         Tolerance(overrides=(("y", Bound(scale=0.5)),)),
+        Tolerance(overrides=(("y", Bound(absolute=0.5)),)),
+        Tolerance(overrides=(("y", Bound(absolute=0.5, absolute_share=0.5)),)),
     ]
     assert len({canonical(tolerance.parts()) for tolerance in different}) == len(different)
