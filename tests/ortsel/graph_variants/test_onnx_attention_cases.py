@@ -1,0 +1,64 @@
+"""ONNX's own test cases of `Attention` through every variant that takes them."""
+
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+from ortsel.graph_variants import VariantRefusedError, build_variant
+
+CPU = ["CPUExecutionProvider"]
+RUNTIME_ERRORS = (runtime.Fail, runtime.InvalidArgument, runtime.NotImplemented)
+
+
+def attention_cases() -> list[Any]:
+    """Return the cases on the operator itself, queries left open as in a real decoder."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some of the cases overflow on purpose
+        cases: list[Any] = [
+            case for case in collect_testcases("Attention") if "expanded" not in case.name
+        ]
+    for case in cases:
+        dimensions = case.model.graph.input[0].type.tensor_type.shape.dim
+        dimensions[-2 if len(dimensions) == 4 else 1].dim_param = "queries"
+    return cases
+
+
+def run(model: onnx.ModelProto, feed: dict[str, Any]) -> list[Any]:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=CPU)
+    return list(session.run(None, feed))
+
+
+@pytest.mark.slow
+def test_every_case_that_a_variant_takes_keeps_its_outputs() -> None:
+    taken: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "model.onnx", Path(folder) / "variant.onnx"
+        for case in attention_cases():
+            names = [value.name for value in case.model.graph.input]
+            feed = dict(zip(names, case.data_sets[0][0], strict=True))
+            try:
+                expected = run(case.model, feed)
+            except RUNTIME_ERRORS:
+                continue  # broadcasts that ONNX Runtime does not have: nothing to keep
+            onnx.save(case.model, source)
+            for name in ("prescaled-query", "attention-24"):
+                try:
+                    build_variant(name, source, target)
+                except VariantRefusedError:
+                    continue
+                taken[name] += 1
+                outputs = run(onnx.load(target), feed)
+                for got, kept in zip(outputs, expected, strict=True):
+                    np.testing.assert_allclose(got, kept, rtol=1e-5, atol=1e-5, err_msg=case.name)
+    assert taken["prescaled-query"] > 50, "pointless unless most cases are taken"
+    assert taken["attention-24"] > 0 or onnx.defs.onnx_opset_version() < 25
