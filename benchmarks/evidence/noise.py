@@ -2,8 +2,8 @@
 
 A kind is a function from a seeded source to an endless stream of multipliers, one pair per run in
 the order of time: for a reference run and for a candidate run at that moment. Where both are the
-same number the machine does not know whose run it disturbs; the last two of
-`PREMISE_BROKEN` do, which is what no rule on ratios can tell from a real difference.
+same number the machine does not know whose run it disturbs; those of `PREMISE_BROKEN` do, which
+is what no rule on ratios can tell from a real difference.
 """
 
 import math
@@ -134,23 +134,24 @@ EXCHANGEABLE: Mapping[str, Noise] = MappingProxyType(
         "two states 12/26": two_states,
         "a hit every 7th run": periodic(7, 0),
         "a hit every 8th run": periodic(8, 0),
+        "in step with the blocks": periodic(8, 0, 3),
     }
 )
-"""Kinds that do not know the sides and do not keep step with the order of runs."""
+"""Kinds that do not know the sides."""
 
 PREMISE_BROKEN: Mapping[str, Noise] = MappingProxyType(
     {
-        "in step with the blocks": periodic(8, 0, 3),
         "candidate autocorrelated 0.9": side_autocorrelated,
         "candidate placed 1 % off": side_placement,
     }
 )
-"""Kinds that break the premise: in step with the blocks, or with a side."""
+"""Kinds that break the premise: they know the side."""
 
 
-def independent_order(seed: int, key: str, candidate: str, block: int) -> BlockOrder:
-    """Draw each block's order by a fair coin of its own, for comparison with `block_order`."""
-    return block_order(seed, f"{key} {block}", candidate, 0)
+def alternating_order(seed: int, key: str, candidate: str, block: int) -> BlockOrder:
+    """Give each pair of blocks one of either order, for comparison with `block_order`."""
+    first = block_order(seed, key, candidate, block - block % 2)
+    return first if block % 2 == 0 else (first[1], first[0], first[0], first[1])
 
 
 def block_ratios(

@@ -12,13 +12,12 @@ says "faster" and not "by how much", a median ratio that keeps the minimum speed
 promotion, never make one, so its own rate may be larger.
 
 *What it needs.* Nothing of the size or the tails of the noise: only signs count, so one block
-slowed a hundredfold weighs as one loss. Two identical plans meet the null if exchanging them leaves
-the ratio's distribution as it was; the seeded order of runs sees to that where the machine's state
-drifts slowly against a block. The condition "whatever happened before" is the one that can fail:
-where something favours one *side* (not one position in the block) for many blocks on end, blocks
-are not fresh evidence, and the rate does not hold. A disturbance that alternates with the blocks
-can do that through `block_order`, which alternates as well. No rule on ratios alone can tell such
-a favour from a faster plan; blocks that are spread out in time make it rarer.
+slowed a hundredfold weighs as one loss. Two identical plans meet the null on every machine that
+does not know which side runs: the order of each block is a fair coin of its own (`block_order`),
+so whatever disturbs it falls on either side alike, whatever happened before. What can fail is that
+the machine does know: something that favours one *side* (a process that sits better in memory, a
+slow phase of one child) for many blocks on end makes blocks that are no fresh evidence, and the
+rate does not hold. No rule on ratios alone can tell such a favour from a faster plan.
 
 *Why signs.* A bet whose stake also weighs the clipped size of each log ratio needs the stronger
 null of a symmetric log ratio. In simulation it saves about a seventh of the blocks where the

@@ -75,21 +75,22 @@ class Block:
 def block_order(seed: int, key: str, candidate: str, block: int) -> BlockOrder:
     """Return the order of runs of one block, numbered from 0, drawn from values alone.
 
-    Within each pair of blocks (0 and 1, 2 and 3, ...) one has the reference outside and the other
-    the candidate, and a fair bit says which comes first. The bit is the lowest of the last byte of
-    SHA-256 over seed, key, candidate and pair number, each as its decimal or UTF-8 bytes behind
-    its length in bytes, so no two argument lists hash the same bytes.
+    A fair bit of its own decides each block: 0 puts the reference outside, 1 the candidate. The bit
+    is the lowest of the last byte of SHA-256 over seed, key, candidate and block number, each as
+    its decimal or UTF-8 bytes behind its length in bytes, so no two argument lists hash the same
+    bytes.
 
-    Both orders cancel a drift that is linear within the block. What is left of a curved drift (a
-    warm-up that fades, say) changes sign with the order, so over a pair it cancels as well. The
-    bit keeps a disturbance that recurs with the blocks from siding with one plan throughout.
+    Both orders cancel a drift that is linear within the block. Whatever else a machine does that
+    does not know which side runs, it hits either side with probability 1/2 in every block, whatever
+    happened before: that is the premise of E4, and it holds by design. Orders that alternate would
+    cancel curved drifts sooner, but a disturbance that recurs with the blocks could then side with
+    one plan throughout.
     """
     if type(block) is not int or block < 0:
         raise InvalidValue("block", repr(block), "a whole number >= 0", E3)
     digest = hashlib.sha256()
-    for part in (str(seed), key, candidate, str(block // 2)):
+    for part in (str(seed), key, candidate, str(block)):
         encoded = part.encode()
         digest.update(len(encoded).to_bytes(8, "big"))
         digest.update(encoded)
-    mirrored = (digest.digest()[-1] & 1) ^ (block & 1)
-    return CANDIDATE_OUTSIDE if mirrored else REFERENCE_OUTSIDE
+    return CANDIDATE_OUTSIDE if digest.digest()[-1] & 1 else REFERENCE_OUTSIDE
