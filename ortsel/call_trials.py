@@ -53,6 +53,8 @@ class Subject:
     session_of: "Callable[[Plan], onnxruntime.InferenceSession | None]"
     """Gives the session that serves a plan in this process already, if there is one."""
     budget_ns: int
+    synthetic_feeds: bool
+    """Nobody sent the feeds: what is verified on them is provisional."""
     progress: Callable[[Progress], None] | None
 
 
@@ -99,6 +101,7 @@ class CallTrials:
             self._call.output_names,
             calling=self._call.calling,
             scratch=self._scratch,
+            synthetic_feeds=self._subject.synthetic_feeds,
             variant_models={
                 plan.variant: file
                 for plan in self._subject.plans
@@ -122,15 +125,16 @@ class CallTrials:
     def validate(self, reference: int, candidate: int, deadline_ns: int) -> Verified | CannotVerify:
         """Compare a candidate with the reference.
 
-        A plan that was measured on this machine has survived its child process then, and is checked
-        in this process at once; every other plan meets the reference in child processes first.
+        A stored plan that was measured on this machine survived its child process then, and is
+        checked on the caller's own feed in this process at once; every other plan meets the
+        reference in child processes first.
         """
         del reference
         self._tell(Stage.VALIDATING, candidate)
         stored, self._stored = self._stored, None
-        if stored is not None and stored.origin is Origin.LOCAL and not stored.provisional:
+        if stored is not None and stored.origin is Origin.LOCAL:
             self.check_here(candidate)
-            return Verified(1)
+            return Verified(1, self._subject.synthetic_feeds)
         return self._rig.validate(self._plan(candidate), deadline_ns)
 
     def check_here(self, candidate: int) -> "onnxruntime.InferenceSession":

@@ -98,6 +98,9 @@ class SelectionConfig:
     """Source of the order of measurements."""
     max_shapes: int = field(default=256, validator=_max_shapes)
     """How many shapes one session remembers a choice for; the first in leaves first."""
+    synthetic_feeds: bool = False
+    """Whether the inputs are made up rather than really sent. What is verified on them alone is
+    provisional: it is verified again, on real ones, before it serves."""
     progress: "Callable[[Progress], None] | None" = field(default=None, eq=False)
     """Called during a search, from the thread that searches."""
 

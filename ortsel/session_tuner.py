@@ -80,8 +80,15 @@ class SessionTuner:
     @cached_property
     def _subject(self) -> Subject:
         budget_ns = self._selector.policy.budget_ns
-        progress = self._config.progress
-        return Subject(self._model, self.plans, self.session_of, budget_ns, progress)
+        config = self._config
+        return Subject(
+            self._model,
+            self.plans,
+            self.session_of,
+            budget_ns,
+            config.synthetic_feeds,
+            config.progress,
+        )
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
