@@ -100,8 +100,8 @@ def test_onnx_attention_gives_the_outputs_of_multi_head_attention(problem: Atten
 
 @given(attention_problems(with_heads=True), st.sampled_from((25, 26)))
 def test_attention_of_a_newer_operator_set_is_that_of_24(problem: Attention, opset: int) -> None:
-    original = onnx_attention(problem, opset=opset, left_window_size=-1)
-    variant = variant_of("attention-24", original)
+    variant = variant_of("attention-24", onnx_attention(problem, opset=opset, left_window_size=-1))
+    original = onnx_attention(problem, opset=24)  # ONNX Runtime 1.24 knows no window
     assert {entry.domain: entry.version for entry in variant.opset_import}[""] == 24
     assert [node.op_type for node in variant.graph.node] == ["Attention"]
     assert_equal_to_double_precision(problem, original, variant)
