@@ -183,14 +183,26 @@ def _with_entries(path: Path, **entries: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "location", ["../weights.bin", "/tmp/weights.bin", "a/../../w", "C:\\w", "..\\w", ".", ""]
+    "location",
+    [
+        "../weights.bin",
+        "../other/deeper/weights.bin",
+        "/tmp/weights.bin",
+        "a/../../w",
+        "C:\\w",
+        "..\\w",
+        ".",
+        "",
+    ],
 )
 def test_a_location_outside_the_directory_is_unknown_as_it_is_an_error_to_onnx_runtime(
     tmp_path: Path, location: str
 ) -> None:
     path = tmp_path / "model" / "m.onnx"
     save_with_external_weights(model(), path, "weights.bin")
-    shutil.copy(tmp_path / "model" / "weights.bin", tmp_path / "weights.bin")
+    (tmp_path / "other" / "deeper").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "other" / "deeper"):
+        shutil.copy(tmp_path / "model" / "weights.bin", folder)
     _with_entries(path, location=location)
     with pytest.raises(UnknownContentError):
         content_hash(path)
