@@ -19,6 +19,7 @@ from spec.regression import IncidentPolicy, RegressionRule, WindowMedian
 SECOND_NS: Final = 1_000_000_000
 YEAR_S: Final = 366 * 86_400
 MAX_SPEEDUP: Final = 1000
+MAX_TOLERANCE: Final = 256
 
 
 class Mode(Enum):
@@ -47,6 +48,26 @@ def _speedup(_: object, attribute: "attrs.Attribute[Fraction]", value: Fraction)
         )
 
 
+def _tolerance(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_TOLERANCE or not _is_plain(value):
+        need = f"1 to {MAX_TOLERANCE} printable ASCII characters"
+        raise InvalidValue(attribute.name, repr(value), need, "policy")
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _mode(_: object, attribute: "attrs.Attribute[Mode]", value: Mode) -> None:
+    if not isinstance(value, Mode):
+        raise InvalidValue(attribute.name, repr(value), "a Mode", "policy")
+
+
+def _flag(_: object, attribute: "attrs.Attribute[bool]", value: bool) -> None:
+    if not isinstance(value, bool):
+        raise InvalidValue(attribute.name, repr(value), "True or False", "policy")
+
+
 def _workspace(_: object, attribute: "attrs.Attribute[int | None]", value: int | None) -> None:
     if value is not None and (isinstance(value, bool) or not 0 <= value <= 2**53 - 1):
         need = "None or an integer from 0 to 2**53 - 1 bytes"
@@ -57,13 +78,11 @@ def _workspace(_: object, attribute: "attrs.Attribute[int | None]", value: int |
 class Policy:
     """One selector's rules. Every field states what breaks outside its range."""
 
-    mode: Mode = Mode.EXPLORE
-    require_validation: bool = True
+    mode: Mode = field(default=Mode.EXPLORE, validator=_mode)
+    require_validation: bool = field(default=True, validator=_flag)
     """Whether a winner must have been verified. Waiving it serves plans whose outputs nobody
     compared."""
-    tolerance: str = field(
-        default="by-type", validator=attrs.validators.matches_re(r"[ -~]{1,256}")
-    )
+    tolerance: str = field(default="by-type", validator=_tolerance)
     """Name of the comparison that the validator applies; part of the key, since what passes under a
     loose one may fail under a tight one. 1 to 256 printable ASCII characters."""
     min_speedup: Fraction = field(default=Fraction(103, 100), validator=_speedup)

@@ -863,6 +863,7 @@ class Model:
             self._check_settled(entry.settled, self.memory.settled.get(key))
 
     def _check_settled(self, got: Held | Bypass | None, need: Kept | Bypassed | None) -> None:
+        right = False
         match got:
             case Held(record=record):
                 right = isinstance(need, Kept) and (

@@ -111,9 +111,10 @@ def key_digest(event: Requested, policy: Policy) -> str:
     """Return the key of a request, by the standard library's JSON instead of our own."""
     problem = event.problem
     rule = policy.evidence
+    evidence: dict[str, object] = {}
     match rule:
         case MedianMad():
-            evidence: dict[str, object] = {
+            evidence = {
                 "rule": "median-mad",
                 "samples": rule.samples,
                 "max_relative_mad": _pair(rule.max_relative_mad),

@@ -1,6 +1,6 @@
 """Engines with one fault each, and the invariant that must notice it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from attrs import evolve, frozen
@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 from spec import (
     Abandoned,
     Answer,
+    Candidate,
     Decision,
     Event,
     Invalidated,
@@ -22,10 +23,11 @@ from spec import (
     Validate,
     Validated,
 )
-from spec.engine import admission, answering, eviction, exploration, promotion, stored
+from spec.engine import admission, eviction, exploration, promotion, stored
 from spec.engine.fifo import Fifo
 from spec.engine.search import Contender, Exploring, Search
-from spec.engine.state import Held
+from spec.engine.serviceable import serviceable_index
+from spec.engine.state import Entry, Held
 from spec.engine.step import step
 from spec.evidence.block import Side
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy
@@ -86,14 +88,19 @@ def _promotes_a_banned_candidate(patch: pytest.MonkeyPatch) -> Engine:
 
 
 def _serves_an_ineligible_candidate(patch: pytest.MonkeyPatch) -> Engine:
-    real = admission.serviceable_index
-
     def all_fit(
-        policy: Policy, entry: object, candidates: object, *rest: object, **named: object
-    ) -> object:
-        assert isinstance(candidates, tuple)
-        able = tuple(evolve(one, ineligible="", workspace_bytes=0) for one in candidates)
-        return real(policy, entry, able, *rest, **named)  # type: ignore[arg-type]
+        policy: Policy,
+        entry: Entry,
+        candidates: Sequence[Candidate],
+        reference: int,
+        *,
+        winner: str,
+        monotonic_ns: int,
+    ) -> int | None:
+        able = [evolve(one, ineligible="", workspace_bytes=0) for one in candidates]
+        return serviceable_index(
+            policy, entry, able, reference, winner=winner, monotonic_ns=monotonic_ns
+        )
 
     patch.setattr(admission, "serviceable_index", all_fit)
     patch.setattr(stored, "serviceable_index", all_fit)
@@ -169,7 +176,7 @@ def _forgets_to_answer_what_is_abandoned(_: pytest.MonkeyPatch) -> Engine:
 def _never_evicts(patch: pytest.MonkeyPatch) -> Engine:
     real = eviction.with_entry
 
-    def roomy(state: State, key: str, entry: eviction.Entry) -> State:
+    def roomy(state: State, key: str, entry: Entry) -> State:
         wide = evolve(state, policy=evolve(state.policy, capacity=2**20))
         return evolve(real(wide, key, entry), policy=state.policy)
 
@@ -219,14 +226,18 @@ def _searches_for_nested_requests(_: pytest.MonkeyPatch) -> Engine:
     return flat
 
 
-def _claims_that_fallbacks_are_verified(patch: pytest.MonkeyPatch) -> Engine:
-    real = answering.fallback
+def _claims_that_fallbacks_are_verified(_: pytest.MonkeyPatch) -> Engine:
+    def boasting(state: State, event: Event) -> Transition:
+        transition = step(state, event)
+        answer = transition.effects[0] if transition.effects else None
+        if not isinstance(answer, Answer) or not isinstance(answer.result, Decision):
+            return transition
+        if answer.result.source not in (Source.BUSY, Source.NESTED, Source.DISABLED):
+            return transition
+        claimed = Answer(answer.request, evolve(answer.result, verified=True))
+        return evolve(transition, effects=(claimed,))
 
-    def boasting(*args: object, **named: object) -> Decision:
-        return evolve(real(*args, **named), verified=True)  # type: ignore[arg-type]
-
-    patch.setattr(admission, "fallback", boasting)
-    return step
+    return boasting
 
 
 def _saves_guesses(_: pytest.MonkeyPatch) -> Engine:

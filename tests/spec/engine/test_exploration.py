@@ -251,7 +251,7 @@ def test_every_trial_carries_the_deadline_of_its_request() -> None:
 def test_where_nothing_else_can_be_tried_the_reference_is_held_in_memory_only() -> None:
     scenario = Scenario()
     alone = scenario.decide(None, (REFERENCE,))
-    assert (alone.source, alone.ratio, alone.verified) == (Source.TUNED, 1, True)
+    assert (alone.source, alone.ratio, alone.verified) == (Source.TUNED, Fraction(1), True)
     assert not any(isinstance(effect, SaveRecord) for effect in scenario.trace)
     assert scenario.decide(None, (REFERENCE,)).source is Source.MEMORY
 

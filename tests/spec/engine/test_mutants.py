@@ -29,7 +29,7 @@ def test_a_faulty_engine_is_caught_by_the_invariant_it_breaks(
     faulty = mutant.make(monkeypatch)
 
     class Machine(EngineMachine):
-        engine = staticmethod(faulty)
+        engine = (faulty,)
 
         def apply(self, event: Event) -> None:
             try:

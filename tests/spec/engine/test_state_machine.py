@@ -6,4 +6,4 @@ from tests.spec.engine.machine import EngineMachine
 
 
 def test_every_interleaving_keeps_every_invariant() -> None:
-    run_state_machine_as_test(EngineMachine)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(EngineMachine)

@@ -1,6 +1,7 @@
 """S5: a record of another time or process is checked here before it is trusted."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -135,7 +136,7 @@ def test_a_stored_winner_that_cannot_be_verified_is_served_where_that_is_waived(
     ],
 )
 def test_a_record_that_does_not_fit_is_a_miss_and_is_not_removed(
-    change: dict[str, object], is_warned: bool
+    change: dict[str, Any], is_warned: bool
 ) -> None:
     scenario = tuned(SIMPLE)
     ((key, record),) = scenario.store.items()

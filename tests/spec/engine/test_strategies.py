@@ -58,7 +58,7 @@ def test_the_machine_meets_every_answer_and_promotes_often() -> None:
         return transition
 
     class Machine(EngineMachine):
-        engine = staticmethod(counting)
+        engine = (counting,)
 
     run_state_machine_as_test(Machine, settings=SAMPLE)
     answers = {source.value for source in Source} | {"invalid", "quarantined", "device"}
