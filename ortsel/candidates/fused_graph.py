@@ -11,8 +11,17 @@ from ortsel.candidates.facts import CandidateFacts
 from ortsel.plan import Plan
 
 VARIANT: Final = "ort-fusions"
-FUSED_OPERATORS: Final = ("MatMul", "Gemm", "Softmax", "Erf", "LayerNormalization", "Pow")
-"""Operators of which every fused pattern holds at least one."""
+PATTERNS: Final = (
+    ("MatMul", "Softmax"),
+    ("MatMul", "Pow", "ReduceMean"),
+    ("Erf",),
+    ("InstanceNormalization",),
+    ("LayerNormalization",),
+    ("RMSNormalization",),
+    ("SimplifiedLayerNormalization",),
+)
+"""Operators that a fused pattern needs, all of one line: attention, normalisation, activation. A
+product of a transposed matrix is left out, since ONNX Runtime fuses that one by itself."""
 
 
 def fused_graph_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
@@ -21,7 +30,7 @@ def fused_graph_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan
         reference.variant
         or not facts.has_onnxscript
         or facts.model.onnx_format is False
-        or not facts.model.may_contain(*FUSED_OPERATORS)
+        or not any(all(map(facts.model.may_contain, pattern)) for pattern in PATTERNS)
     ):
         return ()
     notes = "attention, normalisation and activation fused before loading"

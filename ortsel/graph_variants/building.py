@@ -72,7 +72,9 @@ def build_variant(
     try:
         rewritten = _rewritten(steps, source)
         _write(rewritten, source, destination, max_embedded_bytes)
-    except (NotApplicableError, UnreadableModelError) as error:
+    except UnreadableModelError as error:
+        raise VariantRefusedError(name, error.reason) from error
+    except NotApplicableError as error:
         raise VariantRefusedError(name, str(error)) from error
 
 

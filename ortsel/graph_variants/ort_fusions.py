@@ -4,6 +4,9 @@ onnxscript's rules know more of the ways in which exporters write these than ONN
 optimizer, and work ahead of time.
 """
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ortsel.graph_variants.variant import Census, GraphVariant, NotApplicableError, take_census
@@ -25,7 +28,8 @@ def fuse(model: "ir.Model") -> "ir.Model":
 
     before = take_census(model)
     try:
-        fused, counts = optimize_for_ort(model)
+        with _quiet("onnx_ir"), _quiet("onnxscript"):
+            fused, counts = optimize_for_ort(model)
     except Exception as error:  # its rules meet graphs that their author never saw
         reason = f"onnxscript failed: {error!r}"
         raise NotApplicableError(reason) from error
@@ -37,6 +41,18 @@ def fuse(model: "ir.Model") -> "ir.Model":
 def ensures_fused(before: Census, after: Census) -> str:
     """Fused operators were added."""
     return "" if _more_fused(before, after) else "nothing was fused"
+
+
+@contextmanager
+def _quiet(logger: str) -> Iterator[None]:
+    """Keep a package's warnings to itself: one per initialiser, none of use to anybody here."""
+    named = logging.getLogger(logger)
+    level = named.level
+    named.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        named.setLevel(level)
 
 
 def _more_fused(before: Census, after: Census) -> bool:

@@ -279,6 +279,7 @@ def test_optimizers_disabled_by_configuration_stay_disabled() -> None:
         evolve(EIGHT_CPUS, has_onnxscript=False),
         evolve(EIGHT_CPUS, model=ModelTraits(onnx_format=False)),
         evolve(EIGHT_CPUS, model=ModelTraits(frozenset({"Conv", "Relu"}))),
+        evolve(EIGHT_CPUS, model=ModelTraits(frozenset({"Gemm", "Softmax", "Pow"}))),
     ],
 )
 def test_a_graph_that_cannot_be_fused_is_not_offered(found: CandidateFacts) -> None:

@@ -1,6 +1,7 @@
 """The fused graph on real models."""
 
 import importlib
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,3 +80,30 @@ def test_a_flag_without_a_fused_operator_is_not_success() -> None:
     assert ensures_fused(before, Census({"MatMul": 2, "com.microsoft::Gelu": 1})) != ""
     assert ensures_fused(before, Census({"MatMul": 1, "com.microsoft::Gelu": 2})) == ""
     assert ensures_fused(before, Census({"SimplifiedLayerNormalization": 1})) == ""
+
+
+def test_the_rewriters_warnings_stay_inside_and_its_logger_as_it_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An initialiser that is an input too, as in old files, is worth a warning to onnx-ir each."""
+    value = helper.make_tensor_value_info
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, [1], [2.0]) for name in "ab"]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Add", ["x", "a"], ["c"]),
+            helper.make_node("Erf", ["c"], ["d"]),
+            helper.make_node("Add", ["d", "b"], ["y"]),
+        ],
+        "g",
+        [value(name, TensorProto.FLOAT, [1]) for name in "xab"],
+        [value("y", TensorProto.FLOAT, [1])],
+        weights,
+    )
+    model = tmp_path / "model.onnx"
+    opset = [helper.make_opsetid("", 9)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=3), model)
+    level = logging.getLogger("onnx_ir").level
+    with pytest.raises(VariantRefusedError):
+        build_variant("ort-fusions", model, tmp_path / "x.onnx")
+    assert caplog.records == []
+    assert logging.getLogger("onnx_ir").level == level
