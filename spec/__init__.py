@@ -1,7 +1,7 @@
 """The reference model of plan selection: pure values, and one pure step machine over them."""
 
 from spec.cache_key import CacheKey, cache_key
-from spec.candidate import Candidate
+from spec.candidate import Candidate, CandidateSet
 from spec.decision import Decision, Source
 from spec.engine import (
     Abandoned,
@@ -57,6 +57,7 @@ __all__ = [
     "CacheKey",
     "Candidate",
     "CandidateReport",
+    "CandidateSet",
     "Compared",
     "Decision",
     "Effect",

@@ -9,8 +9,8 @@ from typing import Final
 
 from attrs import frozen
 
-from spec.candidate import Candidate
-from spec.canonical_json import Json, canonical, digest, text_array
+from spec.candidate import Candidate, CandidateSet
+from spec.canonical_json import Json, canonical, digest
 from spec.policy import Policy
 from spec.problem import Problem
 
@@ -56,7 +56,7 @@ def cache_key(
     The text is put together from texts that the problem and the policy remember, since a key is
     made for every request. Raises `InvalidValue` when a part is not canonical JSON.
     """
-    names = text_array(sorted([candidate.name for candidate in candidates]))
+    names = CandidateSet.of(candidates).names_text
     reference_name = canonical(candidates[reference].name)
     text = (
         f'{{"candidates":{names},{problem.middle_text},"policy":{policy.key_text},'

@@ -1,6 +1,11 @@
-"""One way to solve a problem."""
+"""The ways to solve a problem."""
+
+from collections.abc import Iterable
+from functools import cached_property
 
 from attrs import frozen
+
+from spec.canonical_json import text_array
 
 
 @frozen
@@ -21,3 +26,25 @@ class Candidate:
         if max_workspace_bytes is None:
             return True
         return self.workspace_bytes is not None and self.workspace_bytes <= max_workspace_bytes
+
+
+class CandidateSet(tuple[Candidate, ...]):
+    """The candidates of a request, in ranked order: a tuple that remembers what a key needs of it.
+
+    Whoever asks often keeps one and sends it again, so that names are sorted and written once.
+    """
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate]) -> "CandidateSet":
+        """Return the candidates as a set; the same one, if they are one already."""
+        return candidates if isinstance(candidates, cls) else cls(candidates)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names, in ranked order."""
+        return tuple([candidate.name for candidate in self])
+
+    @cached_property
+    def names_text(self) -> str:
+        """Canonical JSON of the names, sorted by code point. Raises `InvalidValue` as that does."""
+        return text_array(sorted(self.names))

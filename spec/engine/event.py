@@ -5,15 +5,15 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from spec.candidate import Candidate
+from spec.candidate import Candidate, CandidateSet
 from spec.failure import Failure
 from spec.moment import Moment
 from spec.problem import Problem
 from spec.record import Record
 
 
-def _in_order(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(candidates)
+def _in_order(candidates: Iterable[Candidate]) -> CandidateSet:
+    return CandidateSet.of(candidates)
 
 
 @frozen
@@ -24,7 +24,7 @@ class Requested:
     """Identity chosen by the shell, never used twice."""
     now: Moment
     problem: Problem
-    candidates: tuple[Candidate, ...] = field(converter=_in_order)
+    candidates: CandidateSet = field(converter=_in_order)
     """In ranked order: the order in which they are tried."""
     reference: int
     """Index of the reference in `candidates`."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from spec.cache_key import MAX_KEY_BYTES, CacheKey, cache_key
-from spec.candidate import Candidate
+from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical
 from spec.engine.event import Requested
 from spec.errors import InvalidValue
@@ -71,8 +71,8 @@ def _is_empty(part: Json) -> bool:
     return part is None or (isinstance(part, (str, Mapping, Sequence)) and len(part) == 0)
 
 
-def _broken_names(candidates: Sequence[Candidate]) -> Failure | None:
-    names = [candidate.name for candidate in candidates]
+def _broken_names(candidates: CandidateSet) -> Failure | None:
+    names = candidates.names
     if (
         min(map(len, names)) > 0
         and max(map(len, names)) * _LONGEST_CHARACTER_BYTES <= MAX_NAME_BYTES

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from attrs import field, frozen
 
 from spec.cache_key import CacheKey
-from spec.candidate import Candidate
+from spec.candidate import CandidateSet
 from spec.engine.effect import LoadRecord, Measure, Validate
 from spec.evidence.block import Block, Side
 from spec.moment import Moment
@@ -116,7 +116,7 @@ class Search:
     request: int
     key: CacheKey
     problem: Problem
-    candidates: tuple[Candidate, ...] = field(repr=False)
+    candidates: CandidateSet = field(repr=False)
     reference: int
     started: Moment
     deadline_ns: int

@@ -1,8 +1,6 @@
 """Whether a decision may be served to this request (S3)."""
 
-from collections.abc import Sequence
-
-from spec.candidate import Candidate
+from spec.candidate import CandidateSet
 from spec.engine.state import Entry
 from spec.policy import Policy
 
@@ -10,7 +8,7 @@ from spec.policy import Policy
 def serviceable_index(
     policy: Policy,
     entry: Entry,
-    candidates: Sequence[Candidate],
+    candidates: CandidateSet,
     reference: int,
     *,
     winner: str,
@@ -21,8 +19,10 @@ def serviceable_index(
     It must be one of them, eligible, within workspace and not excluded. The reference is never
     excluded (S9).
     """
-    index = next((place for place, one in enumerate(candidates) if one.name == winner), None)
-    if index is None or not candidates[index].fits(policy.max_workspace_bytes):
+    if winner not in candidates.names:
+        return None
+    index = candidates.names.index(winner)
+    if not candidates[index].fits(policy.max_workspace_bytes):
         return None
     if index != reference and entry.exclusion(winner, monotonic_ns) is not None:
         return None

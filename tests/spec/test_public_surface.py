@@ -17,6 +17,7 @@ SURFACE = {
     "CacheKey",
     "Candidate",
     "CandidateReport",
+    "CandidateSet",
     "Compared",
     "Decision",
     "Effect",

@@ -1,6 +1,6 @@
 """Engines with one fault each, and the invariant that must notice it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from attrs import evolve, frozen
@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 from spec import (
     Abandoned,
     Answer,
-    Candidate,
+    CandidateSet,
     Decision,
     Event,
     Invalidated,
@@ -91,13 +91,13 @@ def _serves_an_ineligible_candidate(patch: pytest.MonkeyPatch) -> Engine:
     def all_fit(
         policy: Policy,
         entry: Entry,
-        candidates: Sequence[Candidate],
+        candidates: CandidateSet,
         reference: int,
         *,
         winner: str,
         monotonic_ns: int,
     ) -> int | None:
-        able = [evolve(one, ineligible="", workspace_bytes=0) for one in candidates]
+        able = CandidateSet(evolve(one, ineligible="", workspace_bytes=0) for one in candidates)
         return serviceable_index(
             policy, entry, able, reference, winner=winner, monotonic_ns=monotonic_ns
         )
