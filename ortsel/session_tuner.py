@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 from ortsel.call_trials import Call, CallTrials, Subject
 from ortsel.candidates import CandidateFacts, candidate_plans
 from ortsel.environment import read_environment
+from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.model_content import content_hash
 from ortsel.plan import Plan
@@ -108,6 +109,10 @@ class SessionTuner:
             self._warn_once(str(error))
             choice = keep_for_ever()
             explanation = WorkloadExplanation.kept(workload, str(error))
+        except OrtselError as error:
+            log.info("ortsel: %s keeps the reference: %s", workload, error)
+            choice = keep_for_ever()
+            explanation = WorkloadExplanation.kept(workload, str(error))
         except Exception as error:
             log.exception("ortsel: %s keeps the reference", workload)
             choice = Choice(None, _later(self._config.policy.retry_after_s))
@@ -155,11 +160,16 @@ class SessionTuner:
             operation="onnx-model",
             workload=workload_part(call.feed, call.output_names, call.calling),
             environment=environment.parts(),
-            model=content_hash(self._model).digest,
+            model=self._content(),
             options=self._options_part(),
             lower_level=self._selector.lower_level(),
             persistent=not environment.unknown,
         )
+
+    def _content(self) -> str:
+        """Return the model's hash. Node names count only where the user places nodes by name."""
+        by_name = "session.name_based_layer_assignment" in dict(self._reference.settings.config)
+        return content_hash(self._model, node_names=by_name).digest
 
     def _options_part(self) -> Json:
         """Return what the user configured.
@@ -240,7 +250,8 @@ class SessionTuner:
         session: "onnxruntime.InferenceSession | None",
         reason: str,
     ) -> tuple[Choice, WorkloadExplanation]:
-        report = self._selector.report(decision.key) if decision.source is Source.TUNED else None
+        searched = decision.source in (Source.TUNED, Source.BYPASSED)
+        report = self._selector.report(decision.key) if searched else None
         serves_reference = session is None
         explanation = WorkloadExplanation(
             workload=workload,
