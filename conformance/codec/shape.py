@@ -216,6 +216,8 @@ def shape_of(hint: object) -> Shape:
         return Word(hint)
     if isinstance(hint, type) and has(hint):
         return Fields(hint, _members(hint))
+    if isinstance(hint, type) and issubclass(hint, tuple):
+        return _named_tuple(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is tuple:
         return _tuple(arguments)
@@ -237,6 +239,15 @@ def _members(kind: type[object]) -> tuple[Member, ...]:
         for one in fields(kind)
         if one.init
     )
+
+
+def _named_tuple(kind: type[object]) -> Shape:
+    """Return the shape of the tuple that a class of values in a row extends."""
+    bases: tuple[object, ...] = getattr(kind, "__orig_bases__", ())
+    if len(bases) != 1 or get_origin(bases[0]) is not tuple:
+        message = f"no JSON form for {kind!r}"
+        raise TypeError(message)
+    return shape_of(bases[0])
 
 
 def _tuple(arguments: tuple[object, ...]) -> Shape:
