@@ -110,7 +110,7 @@ NOTHING: Final = Entry()
 
 @frozen
 class State:
-    """What the engine knows. Two states are equal if and only if they behave the same."""
+    """What the engine knows. Equal states behave the same."""
 
     policy: Policy
     entries: "Map[str, Entry]" = field(factory=Map)
