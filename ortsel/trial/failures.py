@@ -42,6 +42,8 @@ def failure_of_error(failed: Failed) -> Failure:
         return Failure(FailureKind.DEVICE, "device-lost", detail)
     if failed.error == "MemoryError" or _OUT_OF_MEMORY.search(failed.text):
         return Failure(FailureKind.TRANSIENT, "out-of-memory", detail)
+    if failed.error == "OSError" and "No space left" in failed.text:
+        return Failure(FailureKind.TRANSIENT, "no-space", detail)
     if failed.error == "PlanUnavailableError":
         return Failure(FailureKind.UNSUPPORTED, "provider-unavailable", failed.text)
     if failed.error == "VariantRefusedError":

@@ -8,8 +8,9 @@ from attrs import frozen
 
 from ortsel.errors import OrtselError
 
-MAGIC: Final = b"\x00ortsel-trial-1\x00"
-"""First bytes of a worker. What the interpreter's start-up printed before them is skipped."""
+MAGIC: Final = b"\x00ortsel-trial-1\n"
+"""First bytes of a worker. What the interpreter's start-up printed before them is skipped. It ends
+as no part of it begins, so that no noise before it can hide its beginning."""
 
 MOST_NOISE_BYTES: Final = 1 << 16
 MOST_FRAME_BYTES: Final = 8 << 20

@@ -39,7 +39,7 @@ def worker_environment() -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[2])
     # In this process's order, the standard library included: a package folder that was put in
     # front alone would let old backports shadow the standard library.
-    folders = [str(Path.cwd()) if entry == "" else entry for entry in sys.path]
+    folders = [entry or os.curdir for entry in sys.path if isinstance(entry, str)]
     if root not in folders:
         folders.append(root)
     return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(folders)}

@@ -29,7 +29,7 @@ class Load:
 
 @frozen
 class RunOnce:
-    """Run once and write the outputs. Answered by `Ran`."""
+    """Run once and write the outputs. Answered by `Ran`, without parking."""
 
     feed: int
     target: str
@@ -37,7 +37,7 @@ class RunOnce:
 
 @frozen
 class MeasureCalls:
-    """Time some calls, feeds in turn. Answered by `Timed`."""
+    """Time some calls, feeds in turn, and park. Answered by `Timed`."""
 
     calls: int
     feeds: int
@@ -47,11 +47,16 @@ class MeasureCalls:
 
 
 @frozen
+class Park:
+    """Wait until the threads that earlier calls have woken sleep. Answered by `Parked`."""
+
+
+@frozen
 class Quit:
     """End. Not answered."""
 
 
-Command: TypeAlias = Load | RunOnce | MeasureCalls | Quit
+Command: TypeAlias = Load | RunOnce | MeasureCalls | Park | Quit
 
 
 @frozen
@@ -91,6 +96,14 @@ class Ran:
     """Outputs are in the target file, by name in the session's order."""
 
     latency_ns: int
+    peak_resident_bytes: int
+
+
+@frozen
+class Parked:
+    """How long the threads took to stop, and whether they did."""
+
+    park_ns: int
     parked: bool
     peak_resident_bytes: int
 
@@ -129,7 +142,7 @@ class Failed:
     text: str
 
 
-Reply: TypeAlias = Hello | Loaded | Ran | Timed | Failed
+Reply: TypeAlias = Hello | Loaded | Ran | Parked | Timed | Failed
 
 
 @cache

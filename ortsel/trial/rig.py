@@ -15,9 +15,9 @@ from attrs import frozen
 from ortsel.errors import UsageError
 from ortsel.plan import Plan
 from ortsel.trial.calling import Calling
-from ortsel.trial.errors import TrialFailedError
+from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import TrialLimits
-from ortsel.trial.messages import MeasureCalls, Ran, RunOnce, Timed
+from ortsel.trial.messages import MeasureCalls, Park, Parked, Ran, RunOnce, Timed
 from ortsel.trial.second_feed import second_feed
 from ortsel.trial.sides import Resources, Sides, Workload
 from ortsel.trial.values import FeedValue, read_values, write_values
@@ -105,6 +105,8 @@ class Rig:
         made (None: the system's). `variant_models` are graph variants that were built before, by
         name. With `synthetic_feeds` nobody sent the feeds, and what is verified on them is
         provisional (E7).
+
+        Raises `TrialsUnavailableError` where the feeds cannot be written anywhere.
         """
         if not feeds:
             raise UsageError("feeds", "none", "at least one")
@@ -117,7 +119,10 @@ class Rig:
         self._reference_latency_ns: int | None = None
         self._timings: deque[Timing] = deque(maxlen=KEPT_TIMINGS)
         self._runs = 0
-        self._folder = Path(tempfile.mkdtemp(prefix="ortsel-trial-", dir=scratch)).absolute()
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="ortsel-trial-", dir=scratch)).absolute()
+        except OSError as error:
+            raise TrialsUnavailableError(str(error), "a folder that can be written to") from error
         resources = Resources(self._folder, os.getpid())
         self._finalizer = weakref.finalize(self, resources.release)
         try:
@@ -126,6 +131,9 @@ class Rig:
             if self._sent == 1 and (extra := second_feed(feeds[0])) is not None:
                 every.append(extra)
             files = tuple(self._written(index, feed) for index, feed in enumerate(every))
+        except OSError as error:
+            self.close()
+            raise TrialsUnavailableError(str(error), "room for the feeds on disk") from error
         except BaseException:
             self.close()
             raise
@@ -177,11 +185,14 @@ class Rig:
         """
         if self._reference_verdict is None:
             self._reference_verdict = self._reference_against_itself(deadline_ns)
+            self._park(self._reference, deadline_ns)
         if isinstance(self._reference_verdict, Failure):
             raise TrialFailedError(self._reference.name, self._reference_verdict)
         if plan == self._reference or isinstance(self._reference_verdict, CannotVerify):
             return self._reference_verdict
-        return self._candidate_against_reference(plan, deadline_ns)
+        verdict = self._candidate_against_reference(plan, deadline_ns)
+        self._park(plan, deadline_ns)
+        return verdict
 
     def description(self, plan: Plan) -> SessionDescription:
         """Describe the session of a plan under trial. Raises `UsageError` when it is not."""
@@ -222,11 +233,16 @@ class Rig:
         limit_ns = 2 * self._call_limit_ns() + most_ns + limits.park_most_ns
         timed = self._sides.ask(plan, Timed, command, limit_ns, deadline_ns)
         self._timings.append(Timing(plan.name, purpose, timed))
-        if plan == self._reference and (
-            purpose is Purpose.BASELINE or self._reference_latency_ns is None
-        ):
-            self._reference_latency_ns = timed.latency_ns
+        if plan == self._reference:
+            self._size_measurements(purpose, timed.latency_ns)
         return timed
+
+    def _size_measurements(self, purpose: Purpose, latency_ns: int) -> None:
+        known = self._reference_latency_ns
+        if known is None:
+            self._reference_latency_ns = latency_ns
+        elif purpose is not Purpose.PAIRED:  # disturbances only ever add
+            self._reference_latency_ns = min(known, latency_ns)
 
     def _call_limit_ns(self) -> int:
         known = self._reference_latency_ns
@@ -315,6 +331,10 @@ class Rig:
         command = RunOnce(feed, str(target))
         self._sides.ask(plan, Ran, command, self._call_limit_ns(), deadline_ns)
         return target
+
+    def _park(self, plan: Plan, deadline_ns: int) -> None:
+        limit_ns = self._call_limit_ns() + self._limits.park_most_ns
+        self._sides.ask(plan, Parked, Park(), limit_ns, deadline_ns)
 
     def _verified(self) -> Verified:
         sent = sum(not self._is_moved(feed) for feed in self._compared)

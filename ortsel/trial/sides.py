@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -14,17 +15,17 @@ from ortsel.trial.calling import Calling
 from ortsel.trial.child import (
     Child,
     ChildConfusedError,
-    ChildCutError,
+    ChildDiedError,
     ChildError,
     CommandFailedError,
 )
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.failures import failure_of_end, failure_of_error
 from ortsel.trial.limits import TrialLimits
-from ortsel.trial.messages import Command, Load, Loaded, Ran, RunOnce, Timed
-from spec.failure import FailureKind
+from ortsel.trial.messages import Command, Load, Loaded, Parked, Ran, RunOnce, Timed
+from spec.failure import Failure, FailureKind
 
-R = TypeVar("R", Loaded, Ran, Timed)
+R = TypeVar("R", Loaded, Ran, Parked, Timed)
 T = TypeVar("T")
 
 
@@ -111,6 +112,9 @@ class Sides:
 
         Raises `TrialFailedError` when it cannot be opened.
         """
+        if time.monotonic_ns() >= deadline_ns:  # nothing needs to be killed for that
+            failure = Failure(FailureKind.TRANSIENT, "timeout", "no time was left to begin")
+            raise TrialFailedError(plan.name, failure)
         if plan != self._reference:
             if plan.name == self._reference.name:
                 raise UsageError("plan", f"another plan named {plan.name!r}", "a name of its own")
@@ -148,7 +152,7 @@ class Sides:
             raise TrialFailedError(plan.name, failure) from error
         except ChildError as error:
             self.drop(plan)
-            died = not isinstance(error, ChildCutError)
+            died = isinstance(error, ChildDiedError)
             if plan != self._reference or not died or not self._restarts_left:
                 raise TrialFailedError(plan.name, failure_of_end(error)) from error
         self._restarts_left -= 1

@@ -30,6 +30,8 @@ from ortsel.trial.messages import (
     Load,
     Loaded,
     MeasureCalls,
+    Park,
+    Parked,
     Quit,
     Ran,
     Reply,
@@ -38,6 +40,7 @@ from ortsel.trial.messages import (
     envelope_from_json,
     reply_to_json,
 )
+from ortsel.trial.parking import park
 from ortsel.trial.values import read_values, write_values
 
 if TYPE_CHECKING:
@@ -47,12 +50,6 @@ _logger: Final = logging.getLogger(__name__)
 
 PARENT_CHECK_S: Final = 1.0
 """How often the child looks whether its parent is still the one that started it."""
-
-PARK_STEP_S: Final = 0.004
-PARK_STEPS: Final = 2
-"""Quiet steps in a row; on a busy machine a spinning thread may just not have its turn for one."""
-PARK_SHARE: Final = 8
-"""Parked means: over one step, all threads together used less than a step divided by this."""
 
 
 class Worker:
@@ -69,17 +66,19 @@ class Worker:
         command = envelope.command
         try:
             if isinstance(command, Load):
-                return self._load(command, envelope.park_most_ns)
+                return self._load(command)
             if isinstance(command, RunOnce):
-                return self._run(command, envelope.park_most_ns)
+                return self._run(command)
             if isinstance(command, MeasureCalls):
                 return self._measure(command, envelope.park_most_ns)
+            if isinstance(command, Park):
+                return Parked(*park(envelope.park_most_ns), peak_resident_bytes())
         except Exception as error:
             _logger.exception("stage %s", self._stage)
             return Failed(self._stage, type(error).__name__, str(error)[:20_000])
         return None
 
-    def _load(self, command: Load, park_most_ns: int) -> Loaded:
+    def _load(self, command: Load) -> Loaded:
         from ortsel.session_builder import build_session, nodes_by_provider
 
         model = command.model
@@ -100,7 +99,6 @@ class Worker:
         for path in command.feeds:
             feed = {name: _owned(value) for name, value in read_values(Path(path)).items()}
             self._callers.append(make_caller(session, feed, self._names, command.calling))
-        _park(park_most_ns)
         return Loaded(
             tuple(session.get_providers()),
             nodes_by_provider(session),
@@ -110,14 +108,13 @@ class Worker:
             peak_resident_bytes(),
         )
 
-    def _run(self, command: RunOnce, park_most_ns: int) -> Ran:
+    def _run(self, command: RunOnce) -> Ran:
         self._stage = "run"
         started = time.perf_counter_ns()
         outputs = self._callers[command.feed].outputs()
         latency_ns = time.perf_counter_ns() - started
         write_values(Path(command.target), dict(zip(self._names, outputs, strict=True)))
-        _, parked = _park(park_most_ns)
-        return Ran(latency_ns, parked, peak_resident_bytes())
+        return Ran(latency_ns, peak_resident_bytes())
 
     def _measure(self, command: MeasureCalls, park_most_ns: int) -> Timed:
         self._stage = "run"
@@ -136,7 +133,7 @@ class Worker:
             later = _context_switches()
         finally:
             gc.enable()
-        park_ns, parked = _park(park_most_ns)
+        park_ns, parked = park(park_most_ns)
         return Timed(
             calls,
             total_ns,
@@ -161,25 +158,6 @@ def _timed_calls(
         done += 1
         now = clock()
     return done, now - started
-
-
-def _park(most_ns: int) -> tuple[int, bool]:
-    """Wait until this process uses no processor time; return how long that took and whether."""
-    started = before = quiet_since = time.perf_counter_ns()
-    cpu = time.process_time_ns()
-    quiet = 0
-    while True:
-        time.sleep(PARK_STEP_S)
-        now, used = time.perf_counter_ns(), time.process_time_ns()
-        if (used - cpu) * PARK_SHARE < now - before:
-            quiet += 1
-        else:
-            quiet, quiet_since = 0, now
-        if quiet >= PARK_STEPS:
-            return quiet_since - started, True
-        if now - started > most_ns:
-            return now - started, False
-        before, cpu = now, used
 
 
 def _owned(value: object) -> object:

@@ -281,6 +281,32 @@ def test_a_reference_that_dies_is_restarted_once(model: Path) -> None:
         assert caught.value.failure.kind is FailureKind.TRANSIENT
 
 
+def test_a_reference_that_hangs_is_not_started_again(tmp_path: Path) -> None:
+    endless = models.endless(tmp_path / "endless.onnx")
+    limits = TrialLimits(first_call_ns=SECOND_NS)
+    with Rig(endless, REFERENCE, [FEED], None, limits=limits) as rig:
+        with pytest.raises(TrialFailedError) as caught:
+            rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
+        assert caught.value.failure.code == "hang"
+        assert not rig.process_ids()
+
+
+def test_a_deadline_that_is_over_costs_no_child(model: Path) -> None:
+    with Rig(model, REFERENCE, [FEED], None) as rig:
+        rig.validate(SINGLE, in_seconds(30))
+        before = rig.process_ids()
+        for plan in (REFERENCE, SINGLE, Plan("other")):
+            with pytest.raises(TrialFailedError, match="no time was left"):
+                rig.measure(plan, Purpose.PAIRED, time.monotonic_ns())
+        assert rig.process_ids() == before
+        assert rig.measure(SINGLE, Purpose.PAIRED, in_seconds(30)) > 0
+
+
+def test_no_place_for_files_makes_trials_unavailable(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrialsUnavailableError, match="a folder that can be written to"):
+        Rig(model, REFERENCE, [FEED], None, scratch=tmp_path / "is-not-there")
+
+
 def test_at_most_one_candidate_lives_beside_the_reference(model: Path) -> None:
     two = Plan("two", settings=SessionSettings((("intra_op_num_threads", 2),)))
     with Rig(model, REFERENCE, [FEED], None) as rig:

@@ -26,6 +26,8 @@ from ortsel.trial.messages import (
     Load,
     Loaded,
     MeasureCalls,
+    Park,
+    Parked,
     Quit,
     Ran,
     Reply,
@@ -69,10 +71,16 @@ commands: st.SearchStrategy[Command] = st.one_of(
     ),
     st.builds(RunOnce),
     st.builds(MeasureCalls),
+    st.just(Park()),
     st.just(Quit()),
 )
 replies: st.SearchStrategy[Reply] = st.one_of(
-    st.builds(Hello), st.builds(Loaded), st.builds(Ran), st.builds(Timed), st.builds(Failed)
+    st.builds(Hello),
+    st.builds(Loaded),
+    st.builds(Ran),
+    st.builds(Parked),
+    st.builds(Timed),
+    st.builds(Failed),
 )
 
 
