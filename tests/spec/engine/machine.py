@@ -196,7 +196,11 @@ class EngineMachine(RuleBasedStateMachine):
         if request in self.outstanding:
             self.be_bad(data, request)
 
-    @rule(data=st.data(), asked=questions(), at=st.sampled_from(("once", "check", "block", "end")))
+    @rule(
+        data=st.data(),
+        asked=questions(),
+        at=st.sampled_from(("once", "check", "check", "block", "end")),
+    )
     def ask_and_be_disappointed(self, data: st.DataObject, asked: Asked, at: str) -> None:
         self.request(asked)
         for _ in range(200):

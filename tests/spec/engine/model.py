@@ -49,7 +49,7 @@ from spec import (
     Validated,
 )
 from spec.engine.state import Bypass, Held
-from spec.evidence.rule import assess
+from spec.evidence.rule import assess, shared_by
 from spec.evidence.verdict import Faster, Undecided
 from tests.spec.engine.invariants import Invariant, require
 from tests.spec.engine.model_memory import (
@@ -84,6 +84,7 @@ FALLBACKS = frozenset(Source) - {Source.TUNED, Source.MEMORY, Source.STORED}
 class Turn:
     """What happened in one candidate's turn."""
 
+    deadline_ns: int
     warmups: int = 0
     passed: bool = False
     provisional: bool = False
@@ -439,7 +440,7 @@ class Model:
         assert one.current is not None
         turn, now_ns = one.turns[one.current], event.now.monotonic_ns
         is_reference = one.current == one.reference
-        late = now_ns >= self._deadline(one) and not is_reference
+        late = now_ns >= turn.deadline_ns and not is_reference
         if isinstance(event, Unverifiable) and self.policy.require_validation:
             failure = Failure(FailureKind.UNSUPPORTED, "unverifiable", event.reason)
             event = TrialFailed(event.request, event.now, failure)
@@ -480,6 +481,9 @@ class Model:
             passes = kind is FailureKind.TRANSIENT
             self._expect_bypass(one, effects, self.memory.retry_at(now_ns) if passes else None)
             return True
+        if kind is FailureKind.TRANSIENT and now_ns >= turn.deadline_ns:
+            turn.fate = "cut"
+            return False
         beside = isinstance(one.awaits, Measure) and one.awaits.candidate == one.reference
         kind = FailureKind.TRANSIENT if beside else kind
         turn.fate = "passing" if kind is FailureKind.TRANSIENT else "failed"
@@ -500,11 +504,9 @@ class Model:
             effects is None or len(effects) == 1, Invariant.ANSWERED_ONCE, f"one effect: {effects}"
         )
         require(
-            isinstance(effect, (Measure, Validate))
-            and effect.deadline_ns == self._deadline(one)
-            and effect.request == one.event.request,
+            isinstance(effect, (Measure, Validate)) and effect.request == one.event.request,
             Invariant.TRIAL_ORDER,
-            f"{effect}, deadline {self._deadline(one)}",
+            effect,
         )
         assert isinstance(effect, (Measure, Validate))
         one.awaits = effect
@@ -515,11 +517,14 @@ class Model:
         )
         if begins:
             self._advance(one, now_ns, effect.candidate)
-            one.turns[effect.candidate] = Turn()
+            one.turns[effect.candidate] = Turn(self._turn_ends(one, effect.candidate, now_ns))
             one.current = effect.candidate
-            return
         assert one.current is not None
         turn = one.turns[one.current]
+        in_time = effect.deadline_ns == turn.deadline_ns
+        require(in_time, Invariant.TRIAL_ORDER, f"{effect}, the turn ends at {turn.deadline_ns}")
+        if begins:
+            return
         paired = isinstance(effect, Measure) and effect.purpose is Purpose.PAIRED
         unchecked = paired and self.policy.require_validation and not turn.passed
         require(not unchecked, Invariant.NO_UNVERIFIED_WINNER, effect)
@@ -690,7 +695,8 @@ class Model:
                 calm = spread <= rule.max_relative_mad
                 return calm and middle < 1 and middle * least <= 1, middle
             case AnytimeValid():
-                verdict = assess(rule, ratios, least)
+                others = min(len(one.event.candidates), self.policy.max_candidates) - 1
+                verdict = assess(shared_by(rule, max(1, others)), ratios, least)
                 if isinstance(verdict, Undecided):
                     return None
                 fast = verdict.ratio < 1 and verdict.ratio * least <= 1
@@ -770,6 +776,17 @@ class Model:
 
     def _note_passed(self, key: str, name: str, real: bool) -> None:
         self.passed[key, name] = real
+
+    def _turn_ends(self, one: Open, index: int, now_ns: int) -> int:
+        """Twice the fair share of the time left; the reference has all of it."""
+        ends_ns = self._deadline(one)
+        if index == one.reference:
+            return ends_ns
+        waiting = sum(
+            other >= index and other != one.reference for other in range(len(one.event.candidates))
+        )
+        waiting = min(waiting, self.policy.max_candidates - len(one.turns))
+        return min(ends_ns, now_ns + 2 * (ends_ns - now_ns) // waiting)
 
     def _deadline(self, one: Open) -> int:
         return one.event.now.monotonic_ns + self.policy.budget_ns

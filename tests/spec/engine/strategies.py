@@ -48,7 +48,7 @@ def policies() -> SearchStrategy[Policy]:
     """Policies so tight that limits, expiries and evictions are met within a few requests."""
     return st.builds(
         Policy,
-        mode=st.sampled_from((Mode.EXPLORE,) * 14 + (Mode.CACHE_ONLY, Mode.DISABLED)),
+        mode=st.sampled_from((Mode.EXPLORE,) * 10 + (Mode.CACHE_ONLY, Mode.DISABLED)),
         require_validation=st.sampled_from((True, True, True, False)),
         min_speedup=st.sampled_from(
             (Fraction(1), Fraction(103, 100), Fraction(103, 100), Fraction(3, 2))

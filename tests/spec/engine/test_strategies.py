@@ -32,7 +32,7 @@ from tests.spec.engine.strategies import (
 )
 
 SAMPLE = settings(
-    max_examples=120,
+    max_examples=200,
     stateful_step_count=25,
     phases=(Phase.generate,),
     derandomize=True,
