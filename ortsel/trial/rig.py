@@ -172,6 +172,7 @@ class Rig:
         `deadline_ns` is a time of `time.monotonic_ns`. Raises `TrialFailedError`, and
         `TrialsUnavailableError` where no child can be started.
         """
+        self._check_open()
         if plan != self._reference and self._reference_latency_ns is None:
             self._timed(self._reference, Purpose.WARMUP, deadline_ns)
         return self._timed(plan, purpose, deadline_ns).latency_ns
@@ -183,6 +184,7 @@ class Rig:
         rejected when they differ (code "reference_nondeterministic" when the reference differs from
         itself), other kinds when a plan did not run.
         """
+        self._check_open()
         if self._reference_verdict is None:
             self._reference_verdict = self._reference_against_itself(deadline_ns)
             self._park(self._reference, deadline_ns)
@@ -223,6 +225,10 @@ class Rig:
     def close(self) -> None:
         """End the children and remove the scratch folder. May be called again."""
         self._finalizer()
+
+    def _check_open(self) -> None:
+        if not self._finalizer.alive:
+            raise UsageError("rig", "a closed one", "one that is open")
 
     def _timed(self, plan: Plan, purpose: Purpose, deadline_ns: int) -> Timed:
         limits = self._limits

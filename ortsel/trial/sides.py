@@ -138,8 +138,11 @@ class Sides:
     def drop(self, plan: Plan) -> None:
         """End a plan's side, if it is open."""
         side = self._open.pop(plan.name, None)
-        if side is not None:
-            self._end(side.child)
+        if side is None:
+            return
+        self._end(side.child)
+        if plan != self._reference:  # its first outputs stay what others are compared with
+            side.first_outputs.unlink(missing_ok=True)
 
     def _tried(self, plan: Plan, work: Callable[[], T]) -> T:
         """Do it; turn an error into what it means. A reference that died is restarted once."""

@@ -51,6 +51,9 @@ _logger: Final = logging.getLogger(__name__)
 PARENT_CHECK_S: Final = 1.0
 """How often the child looks whether its parent is still the one that started it."""
 
+MOST_TEXT: Final = 4000
+"""Characters of an error that are passed on; some of ONNX Runtime's quote whole graphs."""
+
 
 class Worker:
     """Executes commands, one after the other."""
@@ -75,7 +78,7 @@ class Worker:
                 return Parked(*park(envelope.park_most_ns), peak_resident_bytes())
         except Exception as error:
             _logger.exception("stage %s", self._stage)
-            return Failed(self._stage, type(error).__name__, str(error)[:20_000])
+            return Failed(self._stage, type(error).__name__, str(error)[:MOST_TEXT])
         return None
 
     def _load(self, command: Load) -> Loaded:
@@ -169,6 +172,12 @@ def _owned(value: object) -> object:
 
 def peak_resident_bytes() -> int:
     """Return the most memory that this process held so far; 0 where the system does not say."""
+    # Linux's `getrusage` remembers the parent, whose memory this process was started with.
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name == "VmHWM":
+                return int(rest.split()[0]) * 1024
     try:
         import resource
     except ImportError:
@@ -227,12 +236,18 @@ def _prepare_process(nice: int, address_space_bytes: int) -> BinaryIO:
         Path("/proc/self/oom_score_adj").write_text("1000")
     if nice and hasattr(os, "nice"):
         os.nice(nice)
-    if address_space_bytes:
-        with contextlib.suppress(ImportError):
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
+    _limit_resources(address_space_bytes)
     return replies
+
+
+def _limit_resources(address_space_bytes: int) -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is expected here, its dump is not
+    if address_space_bytes:
+        resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
 
 
 def main(arguments: Sequence[str]) -> None:

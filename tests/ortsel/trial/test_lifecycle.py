@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ortsel.errors import UsageError
 from ortsel.plan import Plan, SessionSettings
 from ortsel.trial import interpreter
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
@@ -82,6 +83,8 @@ def test_closing_leaves_no_process_thread_descriptor_or_file(model: Path, scratc
     assert (descriptors(), threading.active_count()) == before
     assert not list(scratch.iterdir())
     rig.close()
+    with pytest.raises(UsageError, match="one that is open"):
+        rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
@@ -221,6 +224,7 @@ def test_children_end_when_their_parent_is_killed(
     script = f"""
 import sys, time
 from pathlib import Path
+from ortsel.errors import UsageError
 from ortsel.plan import Plan, SessionSettings
 from ortsel.trial.rig import Rig
 from ortsel.trial.limits import TrialLimits

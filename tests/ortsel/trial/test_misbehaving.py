@@ -148,6 +148,7 @@ def test_an_abort_is_a_crashed_candidate_with_its_last_words(rig: Rig, folder: P
     failure = failure_of(rig, with_library(folder, "aborting", body))
     assert (failure.kind, failure.code) == (FailureKind.CRASHED, "abort")
     assert "cannot go on" in failure.detail
+    assert not list(Path.cwd().glob("core*")), "a crash that is expected leaves no dump"
     assert works(rig, candidate("right"))
 
 

@@ -318,6 +318,14 @@ def test_a_variant_that_does_not_apply_is_refused(model: Path) -> None:
         rig.measure(plan, Purpose.WARMUP, in_seconds(60))
 
 
+def test_the_memory_of_a_child_is_its_own_and_not_its_parents(model: Path) -> None:
+    mine = np.ones(400 << 20, np.uint8)
+    assert psutil.Process().memory_info().rss > mine.size, "pointless for a small parent"
+    with Rig(model, REFERENCE, [FEED], None) as rig:
+        rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
+        assert 10 << 20 < rig.description(REFERENCE).peak_resident_bytes < mine.size
+
+
 def test_no_feed_and_an_ambiguous_name_are_the_callers_mistakes(model: Path) -> None:
     with pytest.raises(UsageError, match="feeds: got none"):
         Rig(model, REFERENCE, [], None)
