@@ -241,6 +241,61 @@ def test_the_reference_is_checked_and_timed_even_if_that_takes_the_whole_budget(
     assert fate(scenario, "reference").outcome is Outcome.REFERENCE
 
 
+def test_one_stubborn_candidate_cannot_take_the_turns_of_all_that_follow() -> None:
+    stubborn, rivals = Candidate("stubborn"), [Candidate(f"rival-{at}") for at in range(4)]
+    scenario = Scenario(evolve(SIMPLE, budget_ns=10 * SECOND_NS))
+    scenario.speeds_ns |= {"stubborn": 90_000} | {rival.name: 200_000 for rival in rivals}
+    number = scenario.begin(None, (REFERENCE, stubborn, *rivals, FAST))
+    scenario.go_on_until_measuring(number, "stubborn")
+    effect = scenario.outstanding[number]
+    assert isinstance(effect, Measure)
+    share_ns = 2 * (11 * SECOND_NS - scenario.monotonic_ns) // 6
+    assert effect.deadline_ns == scenario.monotonic_ns + share_ns
+    scenario.monotonic_ns = effect.deadline_ns
+    scenario.go_on(number)
+    answer = scenario.answers[number]
+    assert isinstance(answer, Decision)
+    assert answer.name == "fast"
+    assert fate(scenario, "stubborn").outcome is Outcome.SKIPPED
+    assert not next(iter(scenario.store.values())).complete, "it is looked at again"
+
+
+def test_what_the_shell_cuts_at_the_deadline_keeps_its_next_chance() -> None:
+    scenario = Scenario(evolve(SIMPLE, budget_ns=SECOND_NS))
+    number = scenario.begin(None, (REFERENCE, FAST))
+    scenario.go_on_until_measuring(number, "fast")
+    scenario.monotonic_ns = 2 * SECOND_NS
+    late = Failure(FailureKind.TRANSIENT, "timeout", "cut at the deadline")
+    scenario.apply(TrialFailed(number, scenario.now(), late))
+    answer = scenario.answers[number]
+    assert isinstance(answer, Decision)
+    assert answer.source is Source.BYPASSED
+    assert not scenario.state.entry(answer.key).exclusions
+
+
+def test_a_crash_after_the_deadline_still_excludes() -> None:
+    scenario = Scenario(evolve(SIMPLE, budget_ns=SECOND_NS))
+    number = scenario.begin(None, (REFERENCE, FAST))
+    scenario.go_on_until_measuring(number, "fast")
+    scenario.monotonic_ns = 2 * SECOND_NS
+    scenario.apply(TrialFailed(number, scenario.now(), failure(FailureKind.CRASHED, "SIGSEGV")))
+    answer = scenario.answers[number]
+    assert isinstance(answer, Decision)
+    assert set(scenario.state.entry(answer.key).exclusions) == {"fast"}
+
+
+def test_a_crash_after_the_deadline_of_the_only_rival_leaves_the_reference_in_memory() -> None:
+    scenario = Scenario(evolve(SIMPLE, budget_ns=SECOND_NS))
+    number = scenario.begin(None, (REFERENCE, FAST))
+    scenario.go_on_until_measuring(number, "fast")
+    scenario.monotonic_ns = 2 * SECOND_NS
+    scenario.apply(TrialFailed(number, scenario.now(), failure(FailureKind.CRASHED, "SIGSEGV")))
+    answer = scenario.answers[number]
+    assert isinstance(answer, Decision)
+    assert answer.source is Source.TUNED
+    assert not scenario.store
+
+
 def test_every_trial_carries_the_deadline_of_its_request() -> None:
     scenario = Scenario(evolve(SIMPLE, budget_ns=5 * SECOND_NS))
     scenario.decide()
