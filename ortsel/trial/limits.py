@@ -39,12 +39,12 @@ class TrialLimits:
     than the reference has lost, and need not run all the reference's calls to show it."""
     wake_ns: int = field(default=2 * MILLISECOND_NS, validator=validators.ge(0))
     """Untimed calls before each measurement last at least this long (one call at least), since the
-    side was parked: its threads sleep and its caches belong to somebody else."""
+    side may have been parked: its threads sleep and its caches belong to somebody else."""
     warmup_calls: int = field(default=3, validator=_positive)
     """Calls of a warm-up after the session's very first one."""
-    park_most_ns: int = field(default=250 * MILLISECOND_NS, validator=_positive)
-    """Longest wait for the threads of a side to stop spinning after its calls. ONNX Runtime's pools
-    need some tens of milliseconds."""
+    park_most_ns: int = field(default=500 * MILLISECOND_NS, validator=_positive)
+    """Longest wait for the threads of a side to stop spinning before the other is measured. ONNX
+    Runtime's pools need some tens of milliseconds, more on a busy machine."""
     reference_looks: int = field(default=6, validator=validators.ge(3))
     """Runs of the reference on one feed before it may verify anything; a random operator with few
     outputs needs several looks to show itself."""

@@ -37,7 +37,7 @@ class RunOnce:
 
 @frozen
 class MeasureCalls:
-    """Time some calls, feeds in turn, and park. Answered by `Timed`."""
+    """Time some calls, feeds in turn. Answered by `Timed`, without parking."""
 
     calls: int
     feeds: int
@@ -110,7 +110,7 @@ class Parked:
 
 @frozen
 class Timed:
-    """Times of one measurement. Everything but `parked` is of the timed calls alone."""
+    """What one measurement took: the timed calls alone."""
 
     calls: int
     total_ns: int
@@ -119,10 +119,6 @@ class Timed:
     switches_voluntary: int
     switches_involuntary: int
     """Context switches; 0 where the system does not count them."""
-    park_ns: int
-    """How long the threads took to stop afterwards."""
-    parked: bool
-    """Whether they did."""
     peak_resident_bytes: int
 
     @property

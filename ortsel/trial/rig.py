@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from ortsel.plan import Plan
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import TrialLimits
-from ortsel.trial.messages import MeasureCalls, Park, Parked, Ran, RunOnce, Timed
+from ortsel.trial.messages import MeasureCalls, Ran, RunOnce, Timed
 from ortsel.trial.second_feed import second_feed
 from ortsel.trial.sides import Resources, Sides, Workload
 from ortsel.trial.values import FeedValue, read_values, write_values
@@ -76,6 +77,10 @@ class Timing:
     plan: str
     purpose: Purpose
     timed: Timed
+    waited_ns: int
+    """How long it took until the other side's threads slept, before."""
+    alone: bool
+    """Whether they did. Otherwise the other side may have disturbed this measurement."""
 
 
 class Rig:
@@ -187,14 +192,11 @@ class Rig:
         self._check_open()
         if self._reference_verdict is None:
             self._reference_verdict = self._reference_against_itself(deadline_ns)
-            self._park(self._reference, deadline_ns)
         if isinstance(self._reference_verdict, Failure):
             raise TrialFailedError(self._reference.name, self._reference_verdict)
         if plan == self._reference or isinstance(self._reference_verdict, CannotVerify):
             return self._reference_verdict
-        verdict = self._candidate_against_reference(plan, deadline_ns)
-        self._park(plan, deadline_ns)
-        return verdict
+        return self._candidate_against_reference(plan, deadline_ns)
 
     def description(self, plan: Plan) -> SessionDescription:
         """Describe the session of a plan under trial. Raises `UsageError` when it is not."""
@@ -236,9 +238,14 @@ class Rig:
         calls = limits.warmup_calls if warming else self.calls_per_measurement
         most_ns = limits.overrun_factor * limits.measurement_most_ns
         command = MeasureCalls(calls, self._sent, 0 if warming else limits.wake_ns, most_ns)
-        limit_ns = 2 * self._call_limit_ns() + most_ns + limits.park_most_ns
+        self._sides.side(plan, deadline_ns)
+        began_ns = time.monotonic_ns()
+        park_limit_ns = self._limits.call_ns + limits.park_most_ns
+        alone = self._sides.quiet_beside(plan, park_limit_ns, deadline_ns)
+        waited_ns = time.monotonic_ns() - began_ns
+        limit_ns = 2 * self._call_limit_ns() + most_ns
         timed = self._sides.ask(plan, Timed, command, limit_ns, deadline_ns)
-        self._timings.append(Timing(plan.name, purpose, timed))
+        self._timings.append(Timing(plan.name, purpose, timed, waited_ns, alone))
         if plan == self._reference:
             self._size_measurements(purpose, timed.latency_ns)
         return timed
@@ -337,10 +344,6 @@ class Rig:
         command = RunOnce(feed, str(target))
         self._sides.ask(plan, Ran, command, self._call_limit_ns(), deadline_ns)
         return target
-
-    def _park(self, plan: Plan, deadline_ns: int) -> None:
-        limit_ns = self._call_limit_ns() + self._limits.park_most_ns
-        self._sides.ask(plan, Parked, Park(), limit_ns, deadline_ns)
 
     def _verified(self) -> Verified:
         sent = sum(not self._is_moved(feed) for feed in self._compared)

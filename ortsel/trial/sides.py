@@ -22,7 +22,7 @@ from ortsel.trial.child import (
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.failures import failure_of_end, failure_of_error
 from ortsel.trial.limits import TrialLimits
-from ortsel.trial.messages import Command, Load, Loaded, Parked, Ran, RunOnce, Timed
+from ortsel.trial.messages import Command, Load, Loaded, Park, Parked, Ran, RunOnce, Timed
 from spec.failure import Failure, FailureKind
 
 R = TypeVar("R", Loaded, Ran, Parked, Timed)
@@ -69,6 +69,8 @@ class Side:
     first_call_ns: int
     first_outputs: Path
     peak_resident_bytes: int
+    awake: bool = True
+    """Whether threads may still be spinning after its last calls."""
 
 
 class Sides:
@@ -131,9 +133,28 @@ class Sides:
             side = self._current(plan, deadline_ns)
             answer = _answer(side.child, kind, command, limit_ns, deadline_ns)
             side.peak_resident_bytes = answer.peak_resident_bytes
+            side.awake = not (isinstance(answer, Parked) and answer.parked)
             return answer
 
         return self._tried(plan, asked)
+
+    def quiet_beside(self, plan: Plan, limit_ns: int, deadline_ns: int) -> bool:
+        """Wait until the other side's threads sleep; return whether they do.
+
+        Done when the sides change and not after each measurement, since it takes a pool some tens
+        of milliseconds to stop.
+        """
+        quiet = True
+        for other in self.all_open():
+            if other.plan == plan or not other.awake:
+                continue
+            try:
+                quiet &= self.ask(other.plan, Parked, Park(), limit_ns, deadline_ns).parked
+            except TrialFailedError:
+                if other.plan == self._reference:
+                    raise
+                # A candidate that died while it waited is gone, which is as quiet as can be.
+        return quiet
 
     def drop(self, plan: Plan) -> None:
         """End a plan's side, if it is open."""

@@ -73,7 +73,7 @@ class Worker:
             if isinstance(command, RunOnce):
                 return self._run(command)
             if isinstance(command, MeasureCalls):
-                return self._measure(command, envelope.park_most_ns)
+                return self._measure(command)
             if isinstance(command, Park):
                 return Parked(*park(envelope.park_most_ns), peak_resident_bytes())
         except Exception as error:
@@ -119,7 +119,7 @@ class Worker:
         write_values(Path(command.target), dict(zip(self._names, outputs, strict=True)))
         return Ran(latency_ns, peak_resident_bytes())
 
-    def _measure(self, command: MeasureCalls, park_most_ns: int) -> Timed:
+    def _measure(self, command: MeasureCalls) -> Timed:
         self._stage = "run"
         callers = [self._callers[index].call for index in range(command.feeds)]
         wake_until = time.perf_counter_ns() + command.wake_ns
@@ -136,15 +136,12 @@ class Worker:
             later = _context_switches()
         finally:
             gc.enable()
-        park_ns, parked = park(park_most_ns)
         return Timed(
             calls,
             total_ns,
             cpu_ns,
             later[0] - switches[0],
             later[1] - switches[1],
-            park_ns,
-            parked,
             peak_resident_bytes(),
         )
 

@@ -78,16 +78,20 @@ def test_the_side_that_waits_is_parked(tmp_path: Path) -> None:
         rig.measure(two, Purpose.WARMUP, in_seconds(60))
         rig.measure(reference, Purpose.BASELINE, in_seconds(60))
         ids = rig.process_ids()
-        for running, waiting in ((reference, two), (two, reference)):
+        for running, waiting in ((reference, two), (two, reference), (reference, two)):
+            rig.measure(running, Purpose.PAIRED, in_seconds(60))  # waits for the other to park
+            idle = psutil.Process(ids[waiting.name])
+            before = idle.cpu_times()
             for _ in range(5):
-                idle = psutil.Process(ids[waiting.name])
-                before = idle.cpu_times()
                 rig.measure(running, Purpose.PAIRED, in_seconds(60))
-                after = idle.cpu_times()
-                used = after.user + after.system - before.user - before.system
-                assert used <= 0.01, "one tick of the clock that these times are counted in"
-        assert all(timing.timed.parked for timing in rig.timings)
-        assert any(timing.timed.park_ns > 0 for timing in rig.timings), "pointless without pools"
+            after = idle.cpu_times()
+            used = after.user + after.system - before.user - before.system
+            assert used <= 0.02, "two ticks of the clock that these times are counted in"
+        assert rig.process_ids() == ids
+        assert all(timing.alone for timing in rig.timings)
+        waits = [timing.waited_ns for timing in rig.timings]
+        assert max(waits) > 4_000_000, "pointless unless a side had to be waited for"
+        assert sorted(waits)[len(waits) // 2] < 1_000_000, "nobody waits for a side that is parked"
 
 
 def test_feeds_are_a_snapshot(model: Path) -> None:
