@@ -14,7 +14,7 @@ from spec.errors import InvalidValue
 from spec.evidence.anytime_valid import AnytimeValid
 from spec.evidence.median_mad import MedianMad
 from spec.evidence.rule import EvidenceRule
-from spec.regression import IncidentPolicy, RegressionRule, WindowMedian
+from spec.regression import AnytimeValidRegression, IncidentPolicy, RegressionRule
 
 SECOND_NS: Final = 1_000_000_000
 YEAR_S: Final = 366 * 86_400
@@ -89,7 +89,7 @@ class Policy:
     """Reference time over candidate time that a promotion needs. Below 1 a slower plan could win;
     at exactly 1 any advantage that passes the evidence rule counts."""
     evidence: EvidenceRule = field(factory=AnytimeValid)
-    regression: RegressionRule = field(factory=WindowMedian)
+    regression: RegressionRule = field(factory=AnytimeValidRegression)
     incidents: IncidentPolicy = field(factory=IncidentPolicy)
     """How degradations that recur become a ban (S10)."""
     warmups: int = field(default=1, validator=_between(1, 100, "measurements"))

@@ -68,6 +68,7 @@ def waiting(
         search.reference,
         search.started,
         search.deadline_ns,
+        search.evidence,
         stage,
     )
     return Transition(state.with_search(moved), (*before, stage.awaits))

@@ -13,21 +13,26 @@ from spec.engine.setback import bypassed, device_failed, reference_failed, set_b
 from spec.engine.state import State, Transition, describe
 from spec.errors import InvalidValue
 from spec.evidence.block import Block, Side, block_order
+from spec.evidence.order_statistics import median, relative_mad
 from spec.evidence.rule import assess
 from spec.evidence.verdict import Undecided
 from spec.failure import Failure, FailureKind
 from spec.moment import Moment
+from spec.policy import Policy
 from spec.report import CandidateReport, Outcome
 
 OUT_OF_TIME = "the search's time budget ended"
+OUT_OF_TURN = "undecided when its share of the time budget ended"
+TURN_SHARES = 2
+"""How many fair shares of the time that is left one turn may take."""
 ZERO_DURATION = "zero-duration"
 UNVERIFIABLE = "unverifiable"
 
 
 def begun(state: State, search: Search, before: tuple[Effect, ...] = ()) -> Transition:
     """Begin with the reference's warm-ups."""
-    trial = Trial(search.reference, state.policy.warmups)
-    stage = Exploring(trial, _measure(search, search.reference, Purpose.WARMUP))
+    trial = Trial(search.reference, state.policy.warmups, search.deadline_ns)
+    stage = Exploring(trial, _measure(search, trial, Purpose.WARMUP))
     return waiting(state.counted("explorations"), search, stage, before)
 
 
@@ -37,7 +42,7 @@ def measured(
     """Take one measurement."""
     if type(event.latency_ns) is not int or event.latency_ns < 0:
         raise InvalidValue("latency_ns", repr(event.latency_ns), "whole nanoseconds >= 0", "S13")
-    if _is_candidate(search, stage) and event.now.monotonic_ns >= search.deadline_ns:
+    if _is_candidate(search, stage) and event.now.monotonic_ns >= stage.trial.deadline_ns:
         return _cut(state, search, stage, event.now)
     match awaited.purpose:
         case Purpose.WARMUP:
@@ -67,9 +72,9 @@ def validated(
         check = checked(event)
     trial = evolve(stage.trial, check=check)
     if not _is_candidate(search, stage):
-        effect = _measure(search, search.reference, Purpose.BASELINE)
+        effect = _measure(search, trial, Purpose.BASELINE)
         return waiting(state, search, evolve(stage, trial=trial, awaits=effect))
-    if event.now.monotonic_ns >= search.deadline_ns:
+    if event.now.monotonic_ns >= trial.deadline_ns:
         return _cut(state, search, evolve(stage, trial=trial), event.now)
     return _next_block(state, search, stage, trial, event.now)
 
@@ -85,6 +90,9 @@ def failed(state: State, search: Search, stage: Exploring, event: TrialFailed) -
         over = _failed_report(search, stage, failure)
         reported = concluded(state, search, over, event.now, rest="the reference failed")
         return reference_failed(reported, search, failure, event.now)
+    if failure.kind is FailureKind.TRANSIENT and event.now.monotonic_ns >= trial.deadline_ns:
+        # The shell cuts what runs over its deadline. That says nothing about the candidate.
+        return _cut(state, search, stage, event.now)
     if isinstance(stage.awaits, Measure) and stage.awaits.candidate == search.reference:
         # The reference worked alone and fails beside this candidate. Whose fault that is, nobody
         # knows: not enough to give up on either for good.
@@ -103,9 +111,9 @@ def _warmed(state: State, search: Search, stage: Exploring, event: Measured) -> 
     trial = evolve(trial, warmups_left=trial.warmups_left - 1, first_ns=first_ns)
     effect: Measure | Validate
     if trial.warmups_left > 0:
-        effect = _measure(search, trial.candidate, Purpose.WARMUP)
+        effect = _measure(search, trial, Purpose.WARMUP)
     else:
-        effect = Validate(search.request, search.reference, trial.candidate, search.deadline_ns)
+        effect = Validate(search.request, search.reference, trial.candidate, trial.deadline_ns)
     return waiting(state, search, evolve(stage, trial=trial, awaits=effect))
 
 
@@ -148,6 +156,7 @@ def _paired(state: State, search: Search, stage: Exploring, event: Measured) -> 
         trial = Trial(
             trial.candidate,
             0,
+            trial.deadline_ns,
             trial.first_ns,
             trial.check,
             trial.blocks,
@@ -159,7 +168,7 @@ def _paired(state: State, search: Search, stage: Exploring, event: Measured) -> 
         return waiting(state, search, _going_on(stage, trial, _measure_next(search, trial)))
     block = _block(trial.order, times_ns, trial.block_started_ns)
     trial = evolve(trial, blocks=(*trial.blocks, block), ratios=(*trial.ratios, block.ratio))
-    verdict = assess(state.policy.evidence, trial.ratios, state.policy.min_speedup)
+    verdict = assess(search.evidence, trial.ratios, state.policy.min_speedup)
     if isinstance(verdict, Undecided):
         return _next_block(state, search, stage, trial, event.now)
     over = with_verdict(state.policy, search, evolve(stage, trial=trial), verdict)
@@ -186,7 +195,7 @@ def _next_block(
 def _measure_next(search: Search, trial: Trial) -> Measure:
     side = trial.order[len(trial.times_ns)]
     candidate = search.reference if side is Side.REFERENCE else trial.candidate
-    return _measure(search, candidate, Purpose.PAIRED)
+    return Measure(search.request, candidate, Purpose.PAIRED, trial.deadline_ns)
 
 
 def _going_on(stage: Exploring, trial: Trial, effect: Measure) -> Exploring:
@@ -228,11 +237,24 @@ def _next_candidate(state: State, search: Search, stage: Exploring, now: Moment)
             report = _passed_over(candidate.name, Outcome.SKIPPED, reason)
             stage = evolve(with_report(stage, report), complete=False)
         else:
-            effect = _measure(search, index, Purpose.WARMUP)
-            trial = Trial(index, policy.warmups)
+            trial = Trial(index, policy.warmups, _turn_ends_ns(policy, search, stage, index, now))
+            effect = _measure(search, trial, Purpose.WARMUP)
             begun = evolve(stage, trial=trial, awaits=effect, tried=stage.tried + 1)
             return waiting(state, search, begun)
     return finished(state, search, stage, now)
+
+
+def _turn_ends_ns(policy: Policy, search: Search, stage: Exploring, index: int, now: Moment) -> int:
+    """Return when the turn of the candidate at `index` ends: twice its fair share of what is left.
+
+    Most turns end early, so twice the share is there for those that need it, and one stubborn
+    candidate cannot take the turns of all that follow. The fair share counts this candidate and
+    those behind it, as far as the candidate limit allows.
+    """
+    left_ns = search.deadline_ns - now.monotonic_ns
+    behind = len(search.candidates) - index - (search.reference > index)
+    turns = min(behind, policy.max_candidates - stage.tried)
+    return now.monotonic_ns + min(left_ns, TURN_SHARES * left_ns // turns)
 
 
 def _cut(state: State, search: Search, stage: Exploring, now: Moment) -> Transition:
@@ -242,9 +264,11 @@ def _cut(state: State, search: Search, stage: Exploring, now: Moment) -> Transit
         search.candidates[trial.candidate].name,
         Outcome.SKIPPED,
         blocks=len(trial.blocks),
+        ratio=median(trial.ratios) if trial.ratios else None,
+        dispersion=relative_mad(trial.ratios) if trial.ratios else None,
         verified=trial.check.verified,
         first_ns=trial.first_ns,
-        reason=OUT_OF_TIME,
+        reason=OUT_OF_TIME if now.monotonic_ns >= search.deadline_ns else OUT_OF_TURN,
     )
     over = evolve(with_report(stage, report), complete=False, out_of_time=True)
     return _next_candidate(state, search, over, now)
@@ -277,5 +301,5 @@ def _is_candidate(search: Search, stage: Exploring) -> bool:
     return stage.trial.candidate != search.reference
 
 
-def _measure(search: Search, candidate: int, purpose: Purpose) -> Measure:
-    return Measure(search.request, candidate, purpose, search.deadline_ns)
+def _measure(search: Search, trial: Trial, purpose: Purpose) -> Measure:
+    return Measure(search.request, trial.candidate, purpose, trial.deadline_ns)

@@ -1,6 +1,7 @@
 """Who wins, and what is remembered of it (S7)."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from attrs import evolve
 
@@ -11,6 +12,7 @@ from spec.engine.eviction import reported, settled
 from spec.engine.search import PROVISIONAL, Contender, Exploring, Search
 from spec.engine.setback import bypassed
 from spec.engine.state import Held, State, Transition
+from spec.evidence.decimal_text import decimal_text
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy
 from spec.failure import Failure, FailureKind
 from spec.moment import Moment
@@ -79,7 +81,8 @@ def finished(state: State, search: Search, stage: Exploring, now: Moment) -> Tra
     With nothing measured to a verdict since the time ran out, nothing is known: a bypass.
     """
     if stage.verdicts == 0 and stage.out_of_time:
-        reason = f"no candidate was measured to a verdict within {state.policy.budget_ns} ns"
+        seconds = decimal_text(Fraction(state.policy.budget_ns, SECOND_NS))
+        reason = f"no candidate was measured to a verdict within {seconds} s"
         failure = Failure(FailureKind.TRANSIENT, BUDGET, reason)
         return bypassed(concluded(state, search, stage, now), search, failure, now)
     best = _best(state, search, stage, now)

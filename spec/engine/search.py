@@ -9,6 +9,7 @@ from spec.cache_key import CacheKey
 from spec.candidate import CandidateSet
 from spec.engine.effect import LoadRecord, Measure, Validate
 from spec.evidence.block import Block, Side
+from spec.evidence.rule import EvidenceRule
 from spec.moment import Moment
 from spec.problem import Problem
 from spec.record import Record
@@ -59,6 +60,8 @@ class Trial:
 
     candidate: int
     warmups_left: int
+    deadline_ns: int
+    """Monotonic time at which the turn ends: its share of what was left of the budget."""
     first_ns: int | None = None
     """Its very first measurement: what a first call costs."""
     check: Check = UNCHECKED
@@ -121,6 +124,8 @@ class Search:
     started: Moment
     deadline_ns: int
     """Monotonic time at which the budget ends."""
+    evidence: EvidenceRule
+    """The policy's rule, its rate shared by the candidates (E5)."""
     stage: Stage
 
     @property

@@ -19,6 +19,7 @@ from spec.engine.search import PROVISIONAL, UNCHECKED, Confirming, Loading, Sear
 from spec.engine.serviceable import serviceable_index
 from spec.engine.setback import device_failed, set_back
 from spec.engine.state import Held, State, Transition
+from spec.evidence.rule import shared_by
 from spec.failure import Failure, FailureKind
 from spec.moment import Moment
 from spec.policy import SECOND_NS, Mode, Policy
@@ -27,6 +28,7 @@ from spec.record import Record
 
 def looked_up(state: State, event: Requested, key: CacheKey) -> Transition:
     """Let a request in: occupy its key and lane, and look for a record to confirm."""
+    policy = state.policy
     loading = Loading(LoadRecord(event.request, key.digest))
     search = Search(
         event.request,
@@ -36,6 +38,7 @@ def looked_up(state: State, event: Requested, key: CacheKey) -> Transition:
         event.reference,
         event.now,
         event.now.monotonic_ns + state.policy.budget_ns,
+        shared_by(policy.evidence, max(1, min(len(event.candidates), policy.max_candidates) - 1)),
         loading,
     )
     occupied = evolve(

@@ -7,7 +7,7 @@ measures: times, seeds and rules come in as values.
 from spec.evidence.anytime_valid import AnytimeValid
 from spec.evidence.block import Block, BlockOrder, Side, block_order
 from spec.evidence.median_mad import MedianMad
-from spec.evidence.rule import EvidenceRule, assess
+from spec.evidence.rule import EvidenceRule, assess, shared_by
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy, Undecided, Verdict
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "Verdict",
     "assess",
     "block_order",
+    "shared_by",
 ]

@@ -65,6 +65,14 @@ def most_losses(rate: Fraction, trials: int) -> int:
     return possible
 
 
+def least_trials(rate: Fraction) -> int:
+    """Return the smallest number of trials that reach 1 / rate when all of them are won."""
+    trials = 1
+    while not reaches(rate, trials, 0):
+        trials += 1
+    return trials
+
+
 def _in_units(wins: int, losses: int) -> int:
     """Return the wealth in units of 4**-(wins + losses + 1)."""
     units = 0

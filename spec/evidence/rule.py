@@ -4,12 +4,35 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
+from attrs import evolve
+
 from spec.errors import InvalidValue
 from spec.evidence.anytime_valid import AnytimeValid, assess_anytime_valid
+from spec.evidence.betting import least_trials
 from spec.evidence.median_mad import MedianMad, assess_median_mad
 from spec.evidence.verdict import Verdict
 
 EvidenceRule: TypeAlias = MedianMad | AnytimeValid
+
+
+def shared_by(rule: EvidenceRule, candidates: int) -> EvidenceRule:
+    """Return the rule that a search of so many candidates applies to each of them (E5).
+
+    The anytime-valid rule divides its promotion rate by their number; where `max_blocks` straight
+    wins could not promote at that rate, as many blocks as can are allowed instead. Median-MAD
+    states no rate and stays as it is. Raises `InvalidValue` for fewer than 1 candidate.
+    """
+    if type(candidates) is not int or candidates < 1:
+        need = "a whole number >= 1"
+        raise InvalidValue("candidates", repr(candidates), need, "E5: a search has candidates")
+    if isinstance(rule, MedianMad):
+        return rule
+    rate = rule.false_promotion_rate / candidates
+    return evolve(
+        rule,
+        false_promotion_rate=rate,
+        max_blocks=max(rule.max_blocks, least_trials(rate)),
+    )
 
 
 def assess(rule: EvidenceRule, ratios: Sequence[Fraction], min_speedup: Fraction) -> Verdict:
