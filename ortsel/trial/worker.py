@@ -102,6 +102,8 @@ class Worker:
         for path in command.feeds:
             feed = {name: _owned(value) for name, value in read_values(Path(path)).items()}
             self._callers.append(make_caller(session, feed, self._names, command.calling))
+        gc.collect()
+        gc.freeze()  # so that the collection before each measurement finds next to nothing
         return Loaded(
             tuple(session.get_providers()),
             nodes_by_provider(session),
