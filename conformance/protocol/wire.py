@@ -45,5 +45,6 @@ def _no_member_twice(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise CodecError(f"$.{twice}", "a member twice", "every member once")
+        path = f"$.{twice}"
+        raise CodecError(path, "a member twice", "every member once")
     return members
