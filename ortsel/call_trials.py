@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, assert_never
+from typing import TYPE_CHECKING, Any, Final, Self, assert_never
 
 from attrs import frozen
 
@@ -16,6 +16,7 @@ from ortsel.progress import Progress, Stage
 from ortsel.session_builder import build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
+from ortsel.trial.limits import SECOND_NS, TrialLimits
 from ortsel.trial.rig import CannotVerify, Rig, Verified
 from ortsel.trial.variant_child import build_variant_in_child
 from ortsel.verification.comparison import Different, Equal, Incomparable, compare
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     import onnxruntime
 
     Feed = Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]
+
+HANG_SHARE: Final = 8
+"""A single call that takes this part of a whole search's budget hangs, for all that matters."""
 
 
 @frozen
@@ -101,6 +105,7 @@ class CallTrials:
             self._call.output_names,
             calling=self._call.calling,
             scratch=self._scratch,
+            limits=_limits(self._subject.budget_ns),
             synthetic_feeds=self._subject.synthetic_feeds,
             variant_models={
                 plan.variant: file
@@ -210,3 +215,16 @@ class CallTrials:
                 self._subject.budget_ns,
             )
         )
+
+
+def _limits(budget_ns: int) -> TrialLimits:
+    """Return limits under which a hanging call is found within the budget, and so remembered.
+
+    Left to the search's own deadline it would only be cut, and hang again in the next search.
+    """
+    ordinary = TrialLimits()
+    call_ns = max(SECOND_NS, budget_ns // HANG_SHARE)
+    return TrialLimits(
+        first_call_ns=min(ordinary.first_call_ns, call_ns),
+        call_ns=min(ordinary.call_ns, call_ns),
+    )

@@ -195,10 +195,10 @@ class SessionTuner:
             if isinstance(decision, Failure):
                 explanation = WorkloadExplanation.kept(workload, words(decision))
                 return Choice(None, _later(self._config.policy.retry_after_s)), explanation
-            session, reason = None, decision.reason
+            session, obstacle = None, ""
             if decision.index != decision.reference_index:
-                session, reason = self._admit(decision, trials)
-            return self._chosen(workload, decision, session, reason)
+                session, obstacle = self._admit(decision, trials)
+            return self._chosen(workload, decision, session, obstacle)
 
     def _select(
         self, call: Call, candidates: tuple[Candidate, ...], trials: CallTrials
@@ -220,7 +220,10 @@ class SessionTuner:
     def _admit(
         self, decision: Decision, trials: CallTrials
     ) -> tuple["onnxruntime.InferenceSession | None", str]:
-        """Build the winner in this process, and check it on the call that asked."""
+        """Build the winner in this process, and check it on the call that asked.
+
+        Returns its session, or why it cannot serve.
+        """
         plan = self.plans[decision.index]
         with self._lock:
             held = plan.name in self._sessions
@@ -241,14 +244,14 @@ class SessionTuner:
             )
             return None, reason
         with self._lock:
-            return self._sessions.setdefault(plan.name, session), decision.reason
+            return self._sessions.setdefault(plan.name, session), ""
 
     def _chosen(
         self,
         workload: str,
         decision: Decision,
         session: "onnxruntime.InferenceSession | None",
-        reason: str,
+        obstacle: str,
     ) -> tuple[Choice, WorkloadExplanation]:
         searched = decision.source in (Source.TUNED, Source.BYPASSED)
         report = self._selector.report(decision.key) if searched else None
@@ -259,7 +262,7 @@ class SessionTuner:
             source=decision.source.value,
             verified=decision.verified,
             ratio=decision.ratio,
-            reason=reason or _reason(decision),
+            reason=obstacle or _reason(decision),
             key=decision.key,
             candidates=() if report is None else report.candidates,
             changes=tuple((plan.name, plan.notes) for plan in self.plans),
@@ -299,8 +302,11 @@ def keep_for_ever() -> Choice:
 
 def _reason(decision: Decision) -> str:
     if decision.source is Source.TUNED and decision.index != decision.reference_index:
-        return "faster beyond the noise, and verified equal"
-    return _REASONS[decision.source]
+        words = "faster beyond the noise, and verified equal"
+        return f"{words}; {decision.reason}" if decision.reason else words
+    if decision.source in (Source.TUNED, Source.MEMORY, Source.STORED):
+        return _REASONS[decision.source]
+    return decision.reason or _REASONS[decision.source]
 
 
 _REASONS: Final = {

@@ -2,12 +2,14 @@
 
 import importlib.util
 import os
+from importlib import import_module
+from typing import Any
 
 import attrs
 from attrs import field, frozen
 
-from ortsel.candidates.cpu_count import read_physical_cores, read_thread_budget
 from ortsel.candidates.model_traits import ModelTraits, read_model_traits
+from ortsel.environment import thread_budget
 from ortsel.errors import UsageError
 from ortsel.plan import Plan
 from spec.capability import Hardware, OrtBuild
@@ -60,8 +62,8 @@ class CandidateFacts:
         import onnxruntime
 
         return cls(
-            read_thread_budget(),
-            read_physical_cores(),
+            thread_budget(),
+            _physical_cores(),
             tuple(onnxruntime.get_available_providers()),
             (("onnxruntime", str(onnxruntime.__version__)),),
             importlib.util.find_spec("onnxscript") is not None,
@@ -72,3 +74,10 @@ class CandidateFacts:
     def offers(self, provider: str) -> bool:
         """Whether the installed ONNX Runtime offers a provider."""
         return provider in self.providers
+
+
+def _physical_cores() -> int | None:
+    """Return the machine's physical cores, from which ONNX Runtime takes its default."""
+    psutil: Any = import_module("psutil")
+    cores = psutil.cpu_count(logical=False)
+    return cores if isinstance(cores, int) and cores > 0 else None

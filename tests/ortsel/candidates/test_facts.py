@@ -1,6 +1,5 @@
 """Facts read from real machines and models."""
 
-import os
 from pathlib import Path
 
 import onnx
@@ -8,8 +7,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from ortsel.candidates import REFERENCE, CandidateFacts, ModelTraits, generate
-from ortsel.candidates.cpu_count import read_physical_cores, read_quota, read_thread_budget
 from ortsel.candidates.model_traits import read_model_traits
+from ortsel.environment import thread_budget
 from ortsel.plan import Plan
 from ortsel.session_builder import build_session
 
@@ -58,44 +57,12 @@ def test_the_ort_format_is_recognised() -> None:
     assert read_model_traits(b"\x18\0\0\0ORTM" + bytes(64)) == ModelTraits(onnx_format=False)
 
 
-@pytest.mark.parametrize(
-    ("quota", "expected"),
-    [
-        ("max 100000", None),
-        ("200000 100000", 2),
-        ("150000 100000", 2),
-        ("10000 100000", 1),
-        ("1 0", None),
-        ("nonsense", None),
-    ],
-)
-def test_the_unified_quota_is_rounded_up(tmp_path: Path, quota: str, expected: int | None) -> None:
-    (tmp_path / "cpu.max").write_text(quota)
-    assert read_quota(tmp_path) == expected
-
-
-@pytest.mark.parametrize(("quota", "expected"), [("-1", None), ("300000", 3), ("1000", 1)])
-def test_the_older_quota_is_read_too(tmp_path: Path, quota: str, expected: int | None) -> None:
-    (tmp_path / "cpu").mkdir()
-    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text(quota)
-    (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000")
-    assert read_quota(tmp_path) == expected
-
-
-def test_the_budget_is_the_least_of_affinity_and_quota(tmp_path: Path) -> None:
-    cpus = len(os.sched_getaffinity(0))
-    assert read_thread_budget(tmp_path / "no control group") == cpus
-    (tmp_path / "cpu.max").write_text("100000 100000")
-    assert read_thread_budget(tmp_path) == 1
-    (tmp_path / "cpu.max").write_text(f"{(cpus + 1) * 100000} 100000")
-    assert read_thread_budget(tmp_path) == cpus
-
-
 def test_the_facts_of_this_process_give_plans_that_onnx_runtime_builds() -> None:
     model = branching_model("n").SerializeToString()
     facts = CandidateFacts.read(model)
     assert "CPUExecutionProvider" in facts.providers
-    assert facts.physical_cores == read_physical_cores()
+    assert facts.thread_budget == thread_budget()
+    assert facts.physical_cores is None or facts.physical_cores >= 1
     plans = [plan for plan in generate(Plan(REFERENCE), facts) if not plan.variant]
     assert len(plans) > 3, "pointless unless there are candidates"
     for plan in plans:
