@@ -1,7 +1,7 @@
 """Everything that must hold, behind one command: `python -m tests [GATE ...]`.
 
-Gates: format, lint, types, imports, isolation, tests. Without a name all of them run, and the
-command fails when any of them does. What follows `--` goes to pytest.
+Gates: format, lint, types, imports, isolation, vectors, tests, oldest. Without a name all of them
+run, and the command fails when any of them does. What follows `--` goes to pytest.
 """
 
 import argparse
@@ -31,9 +31,11 @@ def gates(root: Path, pytest_arguments: list[str]) -> dict[str, list[list[str]]]
             isolation_command(root, "spec"),
             isolation_command(root, "conformance"),
         ],
+        "vectors": [[PYTHON, "-m", "conformance.vectors", "lint"]],
         "tests": [
             [PYTHON, "-m", "pytest", "-m", "not deep and not soak", *cover, *pytest_arguments]
         ],
+        "oldest": [[PYTHON, "-m", "tests.oldest_runtime", str(root)]],
     }
 
 
@@ -62,9 +64,13 @@ def main() -> int:
         position = arguments.index("--")
         arguments, pytest_arguments = arguments[:position], arguments[position + 1 :]
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
-    parser.add_argument("gates", nargs="*", choices=[*gates(ROOT, []), []])
+    parser.add_argument("gates", nargs="*", metavar="GATE")
     parser.add_argument("--root", type=Path, default=ROOT, help="the tree to check")
     options = parser.parse_args(arguments)
+    known = list(gates(ROOT, []))
+    for name in options.gates:
+        if name not in known:
+            parser.error(f"gate: got {name!r}, need one of {', '.join(known)}")
     return 1 if run(options.root, options.gates, pytest_arguments) else 0
 
 

@@ -101,6 +101,7 @@ class _BoundCaller:
         self._session = session
         self._names = list(output_names)
         self._binding = session.io_binding()
+        self._values: list[onnxruntime.OrtValue] = []
         for name, value in feed.items():
             if not isinstance(value, np.ndarray) or value.dtype.kind in "OSU":
                 raise UsageError(
@@ -108,7 +109,9 @@ class _BoundCaller:
                     got="a value that cannot be bound",
                     need="a numeric array",
                 )
-            self._binding.bind_ortvalue_input(name, to_ort_value(value))
+            # Held here: bindings of older ONNX Runtimes keep no array alive.
+            self._values.append(to_ort_value(value))
+            self._binding.bind_ortvalue_input(name, self._values[-1])
 
     def call(self) -> None:
         # Bound anew each time: otherwise ONNX Runtime writes into the first call's buffer, which

@@ -9,6 +9,7 @@ import pytest
 
 from tests.__main__ import ROOT, gates
 from tests.isolation import isolation_command
+from tests.oldest_runtime import oldest_version
 
 VIOLATIONS = {
     "format": ("spec/violation.py", '"""Badly laid out."""\n\nx = [1,2 ,3]\n'),
@@ -49,7 +50,7 @@ def outcomes(root: Path, gate: str) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gate", list(gates(ROOT, [])))
+@pytest.mark.parametrize("gate", list(VIOLATIONS))
 def test_a_gate_is_green_on_a_clean_tree_and_red_on_a_violation(gate: str, tmp_path: Path) -> None:
     root = small_tree(tmp_path)
     assert set(outcomes(root, gate)) == {0}, "pointless unless the clean tree is green"
@@ -71,6 +72,18 @@ def test_the_isolation_probe_refuses_to_run_where_numpy_is_there() -> None:
     result = subprocess.run(with_site_packages, capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert "is not absent" in result.stderr
+
+
+def test_every_gate_is_shown_red_somewhere() -> None:
+    elsewhere = {
+        "vectors": "tests/conformance/vectors shows each rule of the linter red",
+        "oldest": "runs pytest, as the gate tests does",
+    }
+    assert set(gates(ROOT, [])) == set(VIOLATIONS) | set(elsewhere)
+
+
+def test_the_oldest_runtime_is_read_from_the_project() -> None:
+    assert oldest_version(ROOT) == "1.24"
 
 
 def test_an_unknown_gate_is_a_usage_error() -> None:
