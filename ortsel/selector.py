@@ -126,6 +126,15 @@ class Selector:
                 return report
         return None
 
+    def knows_nothing(self) -> bool:
+        """Whether neither memory nor the store holds any decision, so that asking is useless."""
+        if self._state.entries:
+            return False
+        try:
+            return next(iter(self.store.records()), None) is None
+        except StoreError:
+            return False
+
     def lower_level(self) -> str:
         """Fingerprint of the decisions below a pipeline that are held now (S12)."""
         return lower_level_fingerprint(self._state, self._clock())

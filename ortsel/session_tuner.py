@@ -189,6 +189,11 @@ class SessionTuner:
         }
 
     def _decide(self, workload: str, call: Call) -> tuple[Choice, WorkloadExplanation]:
+        if self._config.mode is SelectionMode.CACHE_ONLY and self._selector.knows_nothing():
+            # Hashing the model and reading the machine would cost the call and find nothing.
+            explanation = WorkloadExplanation.kept(workload, _REASONS[Source.CACHE_MISS])
+            explanation = evolve(explanation, source=Source.CACHE_MISS.value)
+            return Choice(None, _later(self._config.policy.retry_after_s)), explanation
         with CallTrials(self._subject, call) as trials:
             candidates = tuple(Candidate(plan.name) for plan in self.plans)
             decision = self._select(call, candidates, trials)
