@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 
+from immutables import Map
+
 from conformance.codec.error import CodecError
 from conformance.codec.shape import (
     TAG,
@@ -57,7 +59,9 @@ def plain(value: object, path: str = "$") -> Json:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, Mapping):
-        return {str(name): plain(one, f"{path}.{name}") for name, one in value.items()}
+        # A persistent map has no order of its own, and the one it shows differs between processes.
+        pairs = sorted(value.items(), key=str) if isinstance(value, Map) else value.items()
+        return {str(name): plain(one, f"{path}.{name}") for name, one in pairs}
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return [plain(one, f"{path}[{place}]") for place, one in enumerate(value)]
     raise CodecError(path, type(value).__name__, Anything().need)

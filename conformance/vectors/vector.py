@@ -35,7 +35,7 @@ class Refused:
 
     event: Json
     refused: str
-    """"protocol" for one that answers nothing under way, "invalid" for an impossible value."""
+    """"out-of-turn" if it answers nothing under way, "invalid-value" if it cannot be."""
 
 
 @frozen

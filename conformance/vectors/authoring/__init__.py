@@ -1,0 +1,1 @@
+"""Where vectors are thought up: each module makes those of one area."""

@@ -1,0 +1,196 @@
+"""A script gone through again: keys, orders of blocks, ratios, medians, deadlines, one answer each.
+
+It does not know who should win. It knows what every figure in an effect must be, given the events.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from statistics import median
+from typing import Final
+
+from conformance.vectors.second_route.evidence import order_of, relative_mad
+from conformance.vectors.second_route.keys import cache_key
+from conformance.vectors.second_route.plain import (
+    Odd,
+    Plain,
+    items,
+    member,
+    pair,
+    text,
+    whole,
+)
+
+BLOCK: Final = 4
+
+
+class Request:
+    """What is known of a request under way."""
+
+    def __init__(self, event: Plain, policy: Plain) -> None:
+        self.names = [text(member(one, "name")) for one in items(member(event, "candidates"))]
+        self.reference = whole(member(event, "reference"))
+        asked: dict[str, Plain] = {"policy": policy}
+        for name in ("problem", "candidates", "reference"):
+            asked[name] = member(event, name)
+        self.key = text(member(cache_key(asked), "digest"))
+        started = whole(member(member(event, "now"), "monotonic_ns"))
+        self.deadline_ns = started + whole(member(policy, "budget_ns"))
+        self.seed = whole(member(policy, "seed"))
+        self.turn = -1
+        """Candidate whose turn it is."""
+        self.awaited: Plain = None
+        self.paired: list[tuple[int, int]] = []
+        """Candidate and time of the turn's paired measurements."""
+        self.evidence: dict[str, list[tuple[int, int]]] = {}
+        self.baseline_ns: Plain = None
+
+    def measured(self, event: Plain) -> None:
+        """Take a measurement."""
+        if member(self.awaited, "type") != "measure":
+            return
+        purpose, latency = member(self.awaited, "purpose"), whole(member(event, "latency_ns"))
+        if purpose == "paired":
+            self.paired.append((whole(member(self.awaited, "candidate")), latency))
+            self.evidence[self.names[self.turn]] = self.paired
+        elif purpose == "baseline":
+            self.baseline_ns = latency
+
+    def await_(self, effect: Plain) -> Iterator[str]:
+        """Take an effect that waits for an outcome."""
+        self.awaited = effect
+        if "deadline_ns" in _names(effect):
+            deadline_ns = whole(member(effect, "deadline_ns"))
+            if deadline_ns != self.deadline_ns:
+                yield "deadline is not the request's time plus the budget"
+        if member(effect, "type") != "measure":
+            return
+        candidate = whole(member(effect, "candidate"))
+        if member(effect, "purpose") == "warmup" and candidate != self.turn:
+            self.turn, self.paired = candidate, []
+        if member(effect, "purpose") == "paired":
+            block, place = divmod(len(self.paired), BLOCK)
+            order = order_of(self.seed, self.key, self.names[self.turn], block)
+            side = self.reference if order[place] == "reference" else self.turn
+            if side != candidate:
+                yield f"block {block} measures candidate {candidate} in place {place}"
+
+    def figures(self, name: str) -> dict[str, Plain]:
+        """Return what a record of this winner must say."""
+        if name == self.names[self.reference]:
+            return {"ratio": [1, 1], "dispersion": [0, 1], "blocks": 0,
+                    "reference_ns": self.baseline_ns, "winner_ns": self.baseline_ns}  # fmt: skip
+        runs = self.evidence[name]
+        mine = [time for candidate, time in runs if candidate != self.reference]
+        others = [time for candidate, time in runs if candidate == self.reference]
+        blocks = [runs[at : at + BLOCK] for at in range(0, len(runs), BLOCK)]
+        ratios = [_ratio(block, self.reference) for block in blocks]
+        return {
+            "ratio": pair(Fraction(median(ratios))),
+            "dispersion": pair(relative_mad(ratios)),
+            "blocks": len(ratios),
+            "reference_ns": int(Fraction(sum(sorted(others)[_middle(others)]), 2)),
+            "winner_ns": int(Fraction(sum(sorted(mine)[_middle(mine)]), 2)),
+        }
+
+
+def complaints(policy: Plain, steps: Sequence[Plain]) -> Iterator[str]:
+    """Say what is wrong with the figures of a script's effects."""
+    under_way: dict[int, Request] = {}
+    answered: set[int] = set()
+    saved: dict[str, Plain] = {}
+    for place, step in enumerate(steps):
+        if "effects" not in _names(step):
+            continue
+        event = member(step, "event")
+        number = whole(member(event, "request")) if "request" in _names(event) else None
+        if member(event, "type") == "requested" and number is not None:
+            with suppress(Odd, IndexError):  # A request that must be refused has no key.
+                under_way[number] = Request(event, policy)
+        known = under_way.get(number) if number is not None else None
+        if known is not None and member(event, "type") == "measured":
+            known.measured(event)
+        if member(event, "type") == "record-loaded":
+            record = member(event, "record")
+            saved[text(member(record, "key"))] = record
+        for effect in items(member(step, "effects")):
+            yield from (
+                f"step {place}: {one}" for one in _effect(effect, known, number, saved, answered)
+            )
+
+
+def _effect(
+    effect: Plain,
+    known: Request | None,
+    number: int | None,
+    saved: dict[str, Plain],
+    answered: set[int],
+) -> Iterator[str]:
+    word = member(effect, "type")
+    if word == "remove-record" and known is None:
+        return
+    if word == "answer" and member(member(effect, "result"), "type") == "failure":
+        yield from _once(effect, number, answered)
+        return
+    if known is None:
+        yield f"{word} without a request"
+        return
+    if "key" in _names(effect) and member(effect, "key") != known.key:
+        yield "another key"
+    if word == "save-record":
+        record = member(effect, "record")
+        saved[known.key] = record
+        yield from _record(record, known)
+    elif word == "answer":
+        yield from _once(effect, number, answered)
+        yield from _decision(member(effect, "result"), known, saved)
+    elif word != "remove-record":
+        yield from known.await_(effect)
+
+
+def _once(effect: Plain, number: int | None, answered: set[int]) -> Iterator[str]:
+    if member(effect, "request") != number or number is None:
+        yield "an answer to another request"
+    elif number in answered:
+        yield "a second answer"
+    else:
+        answered.add(number)
+
+
+def _record(record: Plain, known: Request) -> Iterator[str]:
+    if member(record, "key") != known.key:
+        yield "a record under another key"
+    if member(record, "reference") != known.names[known.reference]:
+        yield "a record against another reference"
+    for name, one in known.figures(text(member(record, "winner"))).items():
+        if member(record, name) != one:
+            yield f"{name} is {member(record, name)}, by the second way {one}"
+
+
+def _decision(decision: Plain, known: Request, saved: dict[str, Plain]) -> Iterator[str]:
+    name, index = text(member(decision, "name")), whole(member(decision, "index"))
+    source, stated = member(decision, "source"), member(decision, "ratio")
+    if known.names[index] != name or member(decision, "reference_index") != known.reference:
+        yield "an index that is not the name's"
+    if member(decision, "key") != known.key:
+        yield "a decision under another key"
+    if source == "tuned" and stated != known.figures(name)["ratio"]:
+        yield f"ratio {stated}, by the second way {known.figures(name)['ratio']}"
+    if source == "stored" and known.key in saved and stated != member(saved[known.key], "ratio"):
+        yield "a ratio that is not the record's"
+    claims = index != known.reference or stated is not None or member(decision, "verified")
+    if claims and source not in {"tuned", "stored", "memory"}:
+        yield "a fallback that claims something"
+
+
+def _names(value: Plain) -> frozenset[str]:
+    return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _middle(times: Sequence[int]) -> slice:
+    return slice(len(times) // 2 - 1, len(times) // 2 + 1)
+
+
+def _ratio(block: Sequence[tuple[int, int]], reference: int) -> Fraction:
+    mine = sum(time for candidate, time in block if candidate != reference)
+    return Fraction(mine, sum(time for candidate, time in block if candidate == reference))
