@@ -124,9 +124,9 @@ class _Server:
         try:
             return self._obeyed(message)
         except InvalidValue as error:
-            return Refused(self._seq, Refusal.INVALID, str(error))
+            return Refused(self._seq, Refusal.INVALID_VALUE, str(error))
         except ProtocolError as error:
-            return Refused(self._seq, Refusal.PROTOCOL, str(error))
+            return Refused(self._seq, Refusal.OUT_OF_TURN, str(error))
 
     def _obeyed(self, message: FromSuite) -> FromImplementation:
         match message:

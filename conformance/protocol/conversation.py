@@ -55,6 +55,8 @@ class Conversation:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._seq = 0
+        self.is_waiting = False
+        """The last answer was a question: it waits for an outcome and can't begin anew."""
         try:
             self.welcome = self._shake_hands()
         except BaseException:
@@ -133,6 +135,7 @@ class Conversation:
             names = " or ".join(one.__name__.lower() for one in allowed)
             fault = Fault.HANDSHAKE if stage is Stage.HANDSHAKE else Fault.KIND
             raise self._error(stage, fault, f"{line[:SHOWN]!r}", names)
+        self.is_waiting = isinstance(answer, Asked)
         return answer
 
     def _understood(self, line: str, stage: Stage) -> FromImplementation:

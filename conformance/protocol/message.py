@@ -251,9 +251,9 @@ class Returned:
 class Refusal(Enum):
     """Why nothing was done."""
 
-    INVALID = "invalid"
+    INVALID_VALUE = "invalid-value"
     """A value breaks a rule of its type."""
-    PROTOCOL = "protocol"
+    OUT_OF_TURN = "out-of-turn"
     """An event that answers no outstanding effect."""
 
 

@@ -1,4 +1,4 @@
-"""The suite's side against harnesses that keep the protocol's rules and against those that don't."""
+"""The suite's side, against harnesses that keep the protocol's rules and those that don't."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from conformance.protocol import (
     Fault,
     Happened,
     Limits,
+    Refusal,
     Refused,
     Returned,
     Stage,
@@ -68,7 +69,7 @@ def test_a_refusal_is_an_answer() -> None:
         }
         answer = conversation.say(Happened, {"event": stray})
         assert isinstance(answer, Refused)
-        assert answer.refusal.value == "protocol"
+        assert answer.refusal is Refusal.OUT_OF_TURN
 
 
 @pytest.mark.parametrize(

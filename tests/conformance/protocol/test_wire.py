@@ -51,7 +51,7 @@ def test_messages_survive_the_wire() -> None:
     welcome = Welcome(
         1, 1, "tuner", "2.0", "Rust", (Level.EVIDENCE, Level.KEYS), (Capability.CALLING,)
     )
-    for message in (welcome, Effects(2, ()), Refused(3, Refusal.PROTOCOL)):
+    for message in (welcome, Effects(2, ()), Refused(3, Refusal.OUT_OF_TURN)):
         line = to_line(FROM_IMPLEMENTATION.encode(message))
         assert FROM_IMPLEMENTATION.decode(from_line(line)) == message
     for question in (Hello(1, 1), Bye(9)):

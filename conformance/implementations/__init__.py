@@ -1,0 +1,1 @@
+"""Implementations that take part in the suite."""
