@@ -1,4 +1,4 @@
-"""Questions about canonical JSON and keys (S1, S12, S13)."""
+"""Questions about canonical JSON and keys (K1 to K4)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -38,7 +38,7 @@ def vectors() -> tuple[Vector, ...]:
 def _canonical() -> tuple[Vector, ...]:
     def text(name: str, comment: str, written: str, flags: str = "usual") -> Vector:
         return question(f"keys/canonical/{name}", CANONICAL, Text(written), comment,
-                        holds="S13", flags=flags)  # fmt: skip
+                        holds="K2 K3 S13", flags=flags)  # fmt: skip
 
     return (
         text("null", "null.", "null"),
@@ -97,7 +97,7 @@ def _canonical() -> tuple[Vector, ...]:
 def _refused() -> tuple[Vector, ...]:
     def text(name: str, comment: str, written: str, flags: str = "types") -> Vector:
         return question(f"keys/canonical/{name}", CANONICAL, Text(written), comment,
-                        breaks="S1", flags=flags)  # fmt: skip
+                        breaks="K2 K3 S1", flags=flags)  # fmt: skip
 
     return (
         text("fraction", "1.5: printed in two ways by two languages.", "1.5"),
@@ -130,7 +130,7 @@ def _key(
     candidates: Sequence[Candidate] = CANDIDATES,
     reference: int = 0,
     policy: Policy = POLICY,
-    holds: str = "S13",
+    holds: str = "K1 K3",
     breaks: str = "",
     flags: str = "usual",
 ) -> Vector:
@@ -153,11 +153,11 @@ def _parts() -> tuple[Vector, ...]:
              problem=evolve(PROBLEM, environment={"device": "gpu"})),
         _key("other-options", "The caller's options are a part.",
              problem=evolve(PROBLEM, options={"intra": 3})),
-        _key("scope-fused-graph", "The scope is a part.", holds="S12 S13",
+        _key("scope-fused-graph", "The scope is a part.", holds="K1 S12",
              problem=evolve(PROBLEM, scope=Scope.FUSED_GRAPH)),
-        _key("scope-pipeline", "A pipeline rests on lower-level decisions.", holds="S12",
+        _key("scope-pipeline", "A pipeline rests on lower-level decisions.", holds="K1 S12",
              problem=evolve(PROBLEM, scope=Scope.PIPELINE, lower_level="ab" * 32)),
-        _key("lower-level-changed", "Another fingerprint, another key.", breaks="S12", holds="",
+        _key("lower-level-changed", "Another fingerprint, another key.", breaks="S12", holds="K1",
              problem=evolve(PROBLEM, scope=Scope.PIPELINE, lower_level="cd" * 32)),
         _key("persistence-is-no-part", "Whether it may be stored is not asked.",
              problem=evolve(PROBLEM, persistent=False)),
@@ -187,7 +187,7 @@ def _parts() -> tuple[Vector, ...]:
         _key("unicode-everywhere", "Text outside ASCII is written as it is.",
              problem=evolve(PROBLEM, operation="caf\u00e9", environment="\u20ac"),
              flags="unicode"),
-        _key("number-too-large", "2**53 has no canonical form.", holds="", breaks="S1",
+        _key("number-too-large", "2**53 has no canonical form.", holds="", breaks="K1 K2 S1",
              problem=evolve(PROBLEM, workload=2**53), flags="boundary"),
     )  # fmt: skip
 
@@ -203,7 +203,7 @@ def _reordered() -> Vector:
     problem = {**problem, "environment": environment, "workload": workload}
     return raw_question("keys/parts/members-reordered", CACHE_KEY.name,
                         {**asked, "problem": problem},
-                        "Members of a part in another order: the same key.", holds="S13",
+                        "Members of a part in another order: the same key.", holds="K1 K2 S13",
                         flags="order")  # fmt: skip
 
 
@@ -211,25 +211,27 @@ def _policies() -> tuple[Vector, ...]:
     anytime = AnytimeValid()
     return (
         _key("policy-anytime-valid", "The rule of evidence is a part, with its fields.",
-             policy=evolve(POLICY, evidence=anytime), flags="policy"),
+             policy=evolve(POLICY, evidence=anytime), holds="K1 K4", flags="policy"),
         _key("policy-another-rate", "Each field of it.",
              policy=evolve(POLICY, evidence=evolve(anytime, false_promotion_rate=Fraction(1, 50))),
-             flags="policy"),
+             holds="K1 K4", flags="policy"),
         _key("policy-more-samples", "Each field of the other rule.",
-             policy=evolve(POLICY, evidence=evolve(MEDIAN, samples=5)), flags="policy"),
+             policy=evolve(POLICY, evidence=evolve(MEDIAN, samples=5)), holds="K1 K4", flags="policy"),
         _key("policy-minimum-speed-up", "The minimum speed-up, as a pair.",
-             policy=evolve(POLICY, min_speedup=Fraction(6, 5)), flags="policy exact"),
+             policy=evolve(POLICY, min_speedup=Fraction(6, 5)), holds="K1 K4", flags="policy exact"),
         _key("policy-minimum-of-one", "1 is [1, 1].",
-             policy=evolve(POLICY, min_speedup=Fraction(1)), flags="policy boundary"),
+             policy=evolve(POLICY, min_speedup=Fraction(1)), holds="K1 K4", flags="policy boundary"),
         _key("policy-tolerance", "The name of the comparison.",
-             policy=evolve(POLICY, tolerance="tight"), flags="policy"),
+             policy=evolve(POLICY, tolerance="tight"), holds="K1 K4", flags="policy"),
         _key("policy-waived", "Whether validation is asked for.",
-             policy=evolve(POLICY, require_validation=False), flags="policy"),
+             policy=evolve(POLICY, require_validation=False), holds="K1 K4", flags="policy"),
         _key("policy-budgets-are-no-part", "Budgets, capacities, modes, lifetimes and seeds change "
              "when a decision is made, not whether it holds.",
              policy=evolve(POLICY, mode=Mode.CACHE_ONLY, budget_ns=1, capacity=1, seed=9,
                            warmups=5, max_candidates=2, max_parallel=3, reports=0, ttl_s=1,
-                           retry_after_s=1, max_workspace_bytes=10), flags="policy"),
+                           retry_after_s=1, max_workspace_bytes=10), breaks="K4",
+             flags="policy"),
         _key("policy-regression-is-no-part", "How a decision is watched does not change it.",
-             policy=evolve(POLICY, regression=AnytimeValidRegression()), flags="policy"),
+             policy=evolve(POLICY, regression=AnytimeValidRegression()), breaks="K4",
+             flags="policy"),
     )  # fmt: skip

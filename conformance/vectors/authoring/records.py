@@ -44,14 +44,14 @@ def _form() -> tuple[Vector, ...]:
         value: Json = {**full, **change}
         return raw_question(f"records/form/{name}", "accepts",
                             {"type": "record", "value": value}, comment,
-                            holds="S8" if accepted else "", breaks="" if accepted else "S8",
+                            holds="K5 S8" if accepted else "", breaks="" if accepted else "K5 S8",
                             flags="boundary types trust")  # fmt: skip
 
     def without(name: str, member: str, comment: str, *, accepted: bool) -> Vector:
         value: Json = {name: one for name, one in full.items() if name != member}
         return raw_question(f"records/form/{name}", "accepts",
                             {"type": "record", "value": value}, comment,
-                            holds="S8" if accepted else "", breaks="" if accepted else "S8",
+                            holds="K5 S8" if accepted else "", breaks="" if accepted else "K5 S8",
                             flags="types trust")  # fmt: skip
 
     return (
@@ -98,7 +98,7 @@ def _form() -> tuple[Vector, ...]:
                 accepted=False),
         without("without-origin", "origin", "The origin has a default.", accepted=True),
         raw_question("records/form/not-an-object", "accepts", {"type": "record", "value": []},
-                     "A list.", breaks="S8", flags="types"),
+                     "A list.", breaks="K5 S8", flags="types"),
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _freshness() -> tuple[Vector, ...]:
         now = Moment(7_777_777 + abs(age_s), BASE.created_s + age_s)
         return question(f"records/freshness/{name}", FRESHNESS,
                         Aged(record, now, ttl_s, retry_after_s), comment,
-                        holds="S5" if fresh else "", breaks="" if fresh else "S5",
+                        holds="K5 S5" if fresh else "", breaks="" if fresh else "K5 S5",
                         flags="boundary clock")  # fmt: skip
 
     skew = CLOCK_SKEW_S

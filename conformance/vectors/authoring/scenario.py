@@ -46,6 +46,7 @@ from spec import (
     Unverifiable,
     Validate,
     Validated,
+    WindowMedian,
     initial_state,
     lower_level_fingerprint,
     step,
@@ -57,7 +58,7 @@ SECOND: Final = 1_000_000_000
 WALL_S: Final = 1_700_000_000
 THREE_BLOCKS: Final = MedianMad(samples=3, max_relative_mad=Fraction(1, 10))
 """The smallest rule, so that a script stays readable."""
-POLICY: Final = Policy(evidence=THREE_BLOCKS)
+POLICY: Final = Policy(evidence=THREE_BLOCKS, regression=WindowMedian())
 CPU: Final = {"device": "cpu"}
 GPU: Final = {"device": "gpu"}
 SOFTMAX: Final = Problem(Scope.OPERATOR, "softmax", {"rows": 8}, CPU)

@@ -16,7 +16,7 @@ from conformance.vectors.authoring.scenario import (
     World,
 )
 from conformance.vectors.vector import Vector
-from spec import AnytimeValid, Candidate, Failure, FailureKind, Policy
+from spec import AnytimeValid, Candidate, Failure, FailureKind, Invalidated, Policy
 from spec.problem import Problem
 
 UNSUPPORTED: Final = Failure(FailureKind.UNSUPPORTED, "no-kernel", "needs a newer device")
@@ -24,6 +24,7 @@ TRANSIENT: Final = Failure(FailureKind.TRANSIENT, "timeout", "1000 ms")
 REJECTED: Final = Failure(FailureKind.REJECTED, "wrong-output", "output 0: 3 of 8 differ")
 CRASHED: Final = Failure(FailureKind.CRASHED, "signal-11")
 DEVICE: Final = Failure(FailureKind.DEVICE, "device-lost")
+WORSE: Final[dict[str, Timing]] = {"slower": 3000, "slowest": 4000}
 WAIVED: Final = evolve(POLICY, require_validation=False)
 
 
@@ -245,10 +246,64 @@ def _budget() -> tuple[Vector, ...]:
              breaks="S6", flags="clock"),
         _one("budget-of-one-nanosecond", "The smallest budget.", within(1),
              "bypassed reference", breaks="S6", flags="boundary policy"),
+        *_turns(),
         _one("bypass-for-budget-ends", "Looked at again after retry_after_s, counted from the "
              "end of the search.", _retried(), "bypassed reference", "bypassed reference",
              "bypassed reference", breaks="S6", flags="boundary clock"),
     )  # fmt: skip
+
+
+def _turns() -> tuple[Vector, ...]:
+    """Five candidates: the budget is shared, and a turn may take up to twice its share."""
+    names = ("reference", "stubborn", "fast", "slow", "last")
+    five = tuple(Candidate(name) for name in names)
+    slow: dict[str, Timing] = {"stubborn": 20_000, "last": 900}
+    tight = evolve(POLICY, budget_ns=102_000)
+    late = Failure(FailureKind.TRANSIENT, "timeout", "cut by the deadline")
+    anytime = evolve(POLICY, evidence=AnytimeValid(), budget_ns=10**9)
+    # With 4 candidates W must reach 400: 9 wins make 304, 10 make 593.
+    return (
+        _one("turn-is-cut", "Of 102000 ns the reference takes 2000; 4 turns are left, so the "
+             "first may take 2 * 100000 / 4 = 50000 ns. It is cut, and the others get theirs.",
+             searched(slow, policy=tight, candidates=five), "tuned fast", breaks="S6",
+             holds="S7", flags="clock boundary"),
+        _one("turn-of-a-limit", "With max_candidates 2 there is one turn: it may take all.",
+             searched(slow, policy=evolve(tight, max_candidates=2, budget_ns=300_000),
+                      candidates=five), "tuned reference", breaks="S7", holds="S6",
+             flags="clock boundary"),
+        _one("timeout-at-the-end-of-a-turn", "A transient failure at or past the turn's end is "
+             "a cut and excludes nobody.", _timed_out(five, late), "tuned fast",
+             "tuned stubborn", breaks="S6", holds="S8", flags="clock boundary"),
+        _one("rate-is-shared", "Four candidates share a rate of 1/100: at 1/400 eight wins are "
+             "not enough, and nine neither; ten are.",
+             searched(dict(WORSE), policy=anytime, candidates=_four()), "tuned fast", holds="E5 S6",
+             flags="boundary exact"),
+        _one("rate-is-not-shared-by-the-reference", "With one candidate the rate is 1/100, and "
+             "eight wins are enough.",
+             searched({}, policy=anytime, candidates=CANDIDATES[:2]), "tuned fast",
+             holds="E5 S6", flags="boundary exact"),
+        _one("rate-is-shared-by-the-limit", "max_candidates 2 leaves one to share it.",
+             searched(dict(WORSE), policy=evolve(anytime, max_candidates=2), candidates=_four()),
+             "tuned fast", holds="E5", breaks="S6", flags="boundary exact"),
+    )  # fmt: skip
+
+
+def _four() -> tuple[Candidate, ...]:
+    return (*CANDIDATES, Candidate("slower"), Candidate("slowest"))
+
+
+def _timed_out(candidates: tuple[Candidate, ...], failure: Failure) -> Scenario:
+    """Time runs out in the first turn; then the decision is taken back, and all is searched."""
+    times: dict[str, Timing] = {**WORLD.times, "stubborn": failure, "last": 900}
+    scenario = Scenario(evolve(POLICY, budget_ns=102_000), World(times))
+    number = scenario.ask(candidates=candidates)
+    scenario.finish(number, 4).pass_time(50_000)
+    scenario.finish(number)
+    scenario.world = World({**times, "stubborn": 400})
+    scenario.tell(
+        Invalidated(scenario.now, scenario.key, "fast", "reference", False, "to look again")
+    )
+    return scenario.decide(candidates=candidates)
 
 
 def _retried() -> Scenario:

@@ -75,6 +75,17 @@ def wealth(wins: int, losses: int) -> Fraction:
     return half + most + everything
 
 
+def shared(rule: Plain, candidates: int) -> Plain:
+    """Return the rule that a search of so many candidates applies to each of them."""
+    if not isinstance(rule, dict) or rule["type"] != "anytime-valid":
+        return rule
+    rate = ratio(rule["false_promotion_rate"]) / candidates
+    most = whole(rule["max_blocks"])
+    while wealth(most, 0) < 1 / rate:
+        most += 1
+    return {**rule, "false_promotion_rate": pair(rate), "max_blocks": most}
+
+
 def assess(asked: Plain) -> Plain:
     """What block ratios show."""
     ratios = [ratio(one) for one in items(member(asked, "ratios"))]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from statistics import median
 from typing import Final
 
-from conformance.vectors.second_route.evidence import order_of, relative_mad
+from conformance.vectors.second_route.evidence import assess, order_of, relative_mad, shared
 from conformance.vectors.second_route.keys import cache_key
 from conformance.vectors.second_route.plain import (
     Odd,
@@ -37,8 +37,17 @@ class Request:
         started = whole(member(member(event, "now"), "monotonic_ns"))
         self.deadline_ns = started + whole(member(policy, "budget_ns"))
         self.seed = whole(member(policy, "seed"))
+        self.limit = whole(member(policy, "max_candidates"))
+        others = max(1, min(len(self.names), self.limit) - 1)
+        self.case: dict[str, Plain] = {
+            "rule": shared(member(policy, "evidence"), others),
+            "min_speedup": member(policy, "min_speedup"),
+        }
         self.turn = -1
         """Candidate whose turn it is."""
+        self.turns = 0
+        """Begun so far, the reference's included."""
+        self.ends_ns = self.deadline_ns
         self.awaited: Plain = None
         self.paired: list[tuple[int, int]] = []
         """Candidate and time of the turn's paired measurements."""
@@ -56,24 +65,31 @@ class Request:
         elif purpose == "baseline":
             self.baseline_ns = latency
 
-    def await_(self, effect: Plain) -> Iterator[str]:
+    def await_(self, effect: Plain, now_ns: int) -> Iterator[str]:
         """Take an effect that waits for an outcome."""
         self.awaited = effect
-        if "deadline_ns" in _names(effect):
-            deadline_ns = whole(member(effect, "deadline_ns"))
-            if deadline_ns != self.deadline_ns:
-                yield "deadline is not the request's time plus the budget"
-        if member(effect, "type") != "measure":
-            return
-        candidate = whole(member(effect, "candidate"))
-        if member(effect, "purpose") == "warmup" and candidate != self.turn:
-            self.turn, self.paired = candidate, []
-        if member(effect, "purpose") == "paired":
+        is_measure = member(effect, "type") == "measure"
+        if is_measure and member(effect, "purpose") == "warmup":
+            self._begin(whole(member(effect, "candidate")), now_ns)
+        if "deadline_ns" in _names(effect) and whole(member(effect, "deadline_ns")) != self.ends_ns:
+            yield f"the deadline is {member(effect, 'deadline_ns')}, the turn ends {self.ends_ns}"
+        if is_measure and member(effect, "purpose") == "paired":
             block, place = divmod(len(self.paired), BLOCK)
             order = order_of(self.seed, self.key, self.names[self.turn], block)
             side = self.reference if order[place] == "reference" else self.turn
-            if side != candidate:
-                yield f"block {block} measures candidate {candidate} in place {place}"
+            if side != member(effect, "candidate"):
+                yield f"block {block} measures another candidate in place {place}"
+
+    def _begin(self, candidate: int, now_ns: int) -> None:
+        if candidate == self.turn:
+            return
+        self.turn, self.paired = candidate, []
+        if candidate != self.reference:
+            waiting = [one for one in range(candidate, len(self.names)) if one != self.reference]
+            share = min(len(waiting), self.limit - self.turns)
+            left_ns = self.deadline_ns - now_ns
+            self.ends_ns = now_ns + min(left_ns, 2 * left_ns // share)
+        self.turns += 1
 
     def figures(self, name: str) -> dict[str, Plain]:
         """Return what a record of this winner must say."""
@@ -92,6 +108,13 @@ class Request:
             "reference_ns": int(Fraction(sum(sorted(others)[_middle(others)]), 2)),
             "winner_ns": int(Fraction(sum(sorted(mine)[_middle(mine)]), 2)),
         }
+
+    def verdict(self, name: str) -> Plain:
+        """Return what the evidence of a candidate shows."""
+        runs = self.evidence.get(name, [])
+        blocks = [runs[at : at + BLOCK] for at in range(0, len(runs), BLOCK)]
+        ratios = [pair(_ratio(block, self.reference)) for block in blocks]
+        return member(assess({**self.case, "ratios": ratios}), "verdict")
 
 
 def complaints(policy: Plain, steps: Sequence[Plain]) -> Iterator[str]:
@@ -113,16 +136,17 @@ def complaints(policy: Plain, steps: Sequence[Plain]) -> Iterator[str]:
         if member(event, "type") == "record-loaded":
             record = member(event, "record")
             saved[text(member(record, "key"))] = record
+        now_ns = whole(member(member(event, "now"), "monotonic_ns"))
         for effect in items(member(step, "effects")):
-            yield from (
-                f"step {place}: {one}" for one in _effect(effect, known, number, saved, answered)
-            )
+            found = _effect(effect, known, number, now_ns, saved, answered)
+            yield from (f"step {place}: {one}" for one in found)
 
 
 def _effect(
     effect: Plain,
     known: Request | None,
     number: int | None,
+    now_ns: int,
     saved: dict[str, Plain],
     answered: set[int],
 ) -> Iterator[str]:
@@ -145,7 +169,7 @@ def _effect(
         yield from _once(effect, number, answered)
         yield from _decision(member(effect, "result"), known, saved)
     elif word != "remove-record":
-        yield from known.await_(effect)
+        yield from known.await_(effect, now_ns)
 
 
 def _once(effect: Plain, number: int | None, answered: set[int]) -> Iterator[str]:
@@ -162,7 +186,10 @@ def _record(record: Plain, known: Request) -> Iterator[str]:
         yield "a record under another key"
     if member(record, "reference") != known.names[known.reference]:
         yield "a record against another reference"
-    for name, one in known.figures(text(member(record, "winner"))).items():
+    winner = text(member(record, "winner"))
+    if winner != known.names[known.reference] and known.verdict(winner) != "faster":
+        yield f"{winner} is saved, by the second way it is {known.verdict(winner)}"
+    for name, one in known.figures(winner).items():
         if member(record, name) != one:
             yield f"{name} is {member(record, name)}, by the second way {one}"
 
