@@ -45,7 +45,7 @@ def device_failed(state: State, search: Search, failure: Failure) -> Transition:
 
 def reference_failed(state: State, search: Search, failure: Failure, now: Moment) -> Transition:
     """Answer this key with the reference and search no more: nothing can be compared with it."""
-    if failure.kind is FailureKind.REJECTED:
+    if failure.kind is FailureKind.REJECTED and failure.code != NONDETERMINISTIC:
         detail = describe(failure.code, failure.detail)
         failure = Failure(FailureKind.REJECTED, NONDETERMINISTIC, detail)
     passes = failure.kind is FailureKind.TRANSIENT
