@@ -89,10 +89,12 @@ class Record:
         """Seconds since it was made, by the wall clock; negative when dated in the future."""
         return now.wall_s - self.created_s
 
-    def is_fresh(self, now: Moment, ttl_s: int, retry_after_s: int) -> bool:
-        """Whether it may still be used.
+    def is_from_the_future(self, now: Moment) -> bool:
+        """Whether it is dated beyond `CLOCK_SKEW_S`: its clock or ours is wrong."""
+        return self.age_s(now) < -CLOCK_SKEW_S
 
-        A record from the future (beyond `CLOCK_SKEW_S`) may not: its clock or ours is wrong, and
-        its age is unknown.
-        """
-        return -CLOCK_SKEW_S <= self.age_s(now) < self.lifetime_s(ttl_s, retry_after_s)
+    def is_fresh(self, now: Moment, ttl_s: int, retry_after_s: int) -> bool:
+        """Whether it may still be used. One from the future may not: its age is unknown."""
+        if self.is_from_the_future(now):
+            return False
+        return self.age_s(now) < self.lifetime_s(ttl_s, retry_after_s)

@@ -68,6 +68,8 @@ def _broken_problem(event: Requested) -> Failure | None:
 
 
 def _is_empty(part: Json) -> bool:
+    if isinstance(part, (bytes, bytearray)):
+        return False  # Bytes are a sequence, but no JSON: refused as not canonical.
     return part is None or (isinstance(part, (str, Mapping, Sequence)) and len(part) == 0)
 
 

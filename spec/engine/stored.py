@@ -63,6 +63,8 @@ def loaded(state: State, search: Search, event: RecordLoaded) -> Transition:
     record, policy = event.record, state.policy
     if not _belongs(record, search) or not _supports_itself(policy, record):
         return missed(state.counted("store_warnings"), search)
+    if record.is_from_the_future(event.now):
+        return missed(state.counted("store_warnings"), search)
     if not record.is_fresh(event.now, policy.ttl_s, policy.retry_after_s):
         return missed(state, search)
     age_s = max(0, record.age_s(event.now))

@@ -350,7 +350,7 @@ class Model:
                 )
             )
         )
-        if not ours:
+        if not ours or age_s < -300:
             self.counts["store_warnings"] += 1
         usable = (
             ours

@@ -38,6 +38,7 @@ BROKEN: tuple[tuple[str, Problem, tuple[Candidate, ...], int], ...] = (
     ("key-too-long", evolve(GOOD, model="x" * (384 * 1024)), THREE, 0),
     ("not-canonical", evolve(GOOD, options={"mantissa": 2**53}), THREE, 0),
     ("not-canonical", evolve(GOOD, options="\ud800"), THREE, 0),
+    ("not-canonical", Problem(Scope.OPERATOR, "softmax", b"", {"device": "cpu"}), THREE, 0),
 )
 
 

@@ -131,7 +131,7 @@ def test_a_stored_winner_that_cannot_be_verified_is_served_where_that_is_waived(
         ({"winner": "gone"}, False),
         ({"verified": False}, False),
         ({"created_s": 1_700_000_000 - 600}, False),
-        ({"created_s": 1_700_000_000 + 301}, False),
+        ({"created_s": 1_700_000_000 + 301}, True),
         ({"complete": False, "created_s": 1_700_000_000 - 60}, False),
     ],
 )
