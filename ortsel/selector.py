@@ -5,7 +5,6 @@ outside of it, in the thread that made the request, so that no caller waits for 
 """
 
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -14,6 +13,7 @@ from typing import Protocol, assert_never
 
 from attrs import frozen
 
+from ortsel.fork import starts_over
 from ortsel.store import Store, StoreError
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
@@ -112,7 +112,7 @@ class Selector:
         self._state = initial_state(policy)
         self._lock = threading.Lock()
         self._next_request = 0
-        self._process = os.getpid()
+        starts_over(self)
 
     @property
     def state(self) -> State:
@@ -176,11 +176,10 @@ class Selector:
         """Forget a decision that proved wrong while it was served (S9)."""
         self._feed(Invalidated(self._clock(), key, candidate, reference, ban, reason))
 
-    def forget_process(self) -> None:
-        """Start over in a forked child: locks, trials and decisions of the parent are not ours."""
+    def after_fork_in_child(self) -> None:
+        """Start over: the parent's lock, searches and checks are not this process's."""
         self._lock = threading.Lock()
         self._state = initial_state(self.policy)
-        self._process = os.getpid()
 
     def _drive(self, request: int, event: Requested, runner: TrialRunner) -> Decision | Failure:
         answer: Decision | Failure | None = None

@@ -2,14 +2,39 @@
 
 import os
 import threading
+from typing import Final
 
+from ortsel.fork import starts_over
 from ortsel.selection_config import DEFAULT_STORE
 from ortsel.selector import Selector
 from ortsel.store import open_store
 from spec.policy import Policy
 
-_selectors: dict[tuple[Policy, str | None], Selector] = {}
-_lock = threading.Lock()
+
+class _Selectors:
+    """The selectors, and the process's one place for searches."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.searching = threading.Lock()
+        self.by_policy_and_place: dict[tuple[Policy, str | None], Selector] = {}
+        starts_over(self)
+
+    def after_fork_in_child(self) -> None:
+        """The locks may be held by threads that the child does not have."""
+        self.lock = threading.Lock()
+        self.searching = threading.Lock()
+
+
+_selectors: Final = _Selectors()
+
+
+def searching() -> threading.Lock:
+    """Return the lock that the one search of this process holds.
+
+    Searches share the machine, whatever their policy. Nobody waits for it.
+    """
+    return _selectors.searching
 
 
 def selector_for(policy: Policy, store: str | None) -> Selector:
@@ -18,28 +43,17 @@ def selector_for(policy: Policy, store: str | None) -> Selector:
     Two sessions with equal policies and stores share decisions, and never search at once.
     """
     place = store if store in (None, DEFAULT_STORE) else os.path.abspath(store)
-    with _lock:
-        selector = _selectors.get((policy, place))
+    with _selectors.lock:
+        known = _selectors.by_policy_and_place
+        selector = known.get((policy, place))
         if selector is None:
-            selector = Selector(policy, open_store(place))
-            _selectors[policy, place] = selector
+            selector = known[policy, place] = Selector(policy, open_store(place))
         return selector
 
 
 def forget_all() -> None:
     """Close every store and start over, as a new process would."""
-    with _lock:
-        for selector in _selectors.values():
+    with _selectors.lock:
+        for selector in _selectors.by_policy_and_place.values():
             selector.store.close()
-        _selectors.clear()
-
-
-def _after_fork_in_child() -> None:
-    """Locks that another thread of the parent held, and searches that run there, are not ours."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.Lock()
-    for selector in _selectors.values():
-        selector.forget_process()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
+        _selectors.by_policy_and_place.clear()

@@ -21,7 +21,7 @@ from ortsel.selection_config import SelectionConfig, SelectionMode, as_config
 from ortsel.selectors import selector_for
 from ortsel.session_options import SessionOptions
 from ortsel.session_settings import read_settings
-from ortsel.session_tuner import Choice, SessionTuner, keep_for_ever
+from ortsel.session_tuner import Choice, Choices, SessionTuner, reference_for_ever
 from ortsel.trial.calling import Calling
 from ortsel.workload import run_signature
 from spec.engine.statistics import Statistics
@@ -49,7 +49,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         **kwargs: Any,
     ) -> None:
         self._ortsel_config = as_config(selection)
-        self._ortsel_choices: dict[Hashable, Choice] | None = None
+        self._ortsel_choices: Choices | None = None
         self._ortsel_tuner: SessionTuner | None = None
         self._ortsel_obstacle = ""
         self._ortsel_keywords = kwargs
@@ -76,7 +76,8 @@ class InferenceSession(onnxruntime.InferenceSession):
         if choice.session is None:
             return super().run(output_names, input_feed)
         try:
-            return choice.session.run(output_names, input_feed)
+            # By name, always: a plan's own order of outputs may be another.
+            return choice.session.run(output_names or self._ortsel_output_names, input_feed)
         except Exception as error:
             log.warning("ortsel: a plan failed while serving; the reference runs", exc_info=True)
             self._ortsel_withdraw(signature, error)
@@ -127,6 +128,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         self._ortsel_tuner = None
         self._ortsel_choices = None
         self._ortsel_obstacle = self._ortsel_find_obstacle(providers)
+        self._ortsel_output_names = [output.name for output in self.get_outputs()]
         if self._ortsel_obstacle:
             if config.mode is not SelectionMode.DISABLED:
                 log.info("ortsel: never tuned: %s", self._ortsel_obstacle)
@@ -143,7 +145,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         model = self._model_bytes if self._model_path is None else Path(self._model_path)
         selector = selector_for(config.effective_policy(), config.store)
         self._ortsel_tuner = SessionTuner(model, reference, self.get_providers(), config, selector)
-        self._ortsel_choices = {}
+        self._ortsel_choices = Choices()
 
     def _ortsel_find_obstacle(self, providers: Any) -> str:
         """Return why no other plan may ever serve this session; empty when one may."""
@@ -179,7 +181,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         outputs = super().run(output_names, feed)
         tuner = self._ortsel_tuner
         if tuner is not None:
-            names = tuple(output_names or [output.name for output in self.get_outputs()])
+            names = tuple(output_names or self._ortsel_output_names)
             call = Call(_as_arrays(feed), names, Calling.NUMPY, outputs)
             self._ortsel_remember(signature, tuner.decide(signature, call))
         return outputs
@@ -191,7 +193,7 @@ class InferenceSession(onnxruntime.InferenceSession):
             super().run_with_iobinding(binding)
             if tuner is not None:
                 tuner.note(signature, WorkloadExplanation.kept("bound run", obstacle))
-                self._ortsel_remember(signature, keep_for_ever())
+                self._ortsel_remember(signature, reference_for_ever())
             return
         feed = binding.snapshot()
         super().run_with_iobinding(binding)
@@ -208,7 +210,7 @@ class InferenceSession(onnxruntime.InferenceSession):
             super().run_with_iobinding(binding)
 
     def _ortsel_withdraw(self, signature: Hashable, error: Exception) -> None:
-        self._ortsel_remember(signature, keep_for_ever())
+        self._ortsel_remember(signature, reference_for_ever())
         if self._ortsel_tuner is not None:
             self._ortsel_tuner.withdraw(signature, f"failed while serving: {error}")
 

@@ -15,10 +15,12 @@ from ortsel.candidates import CandidateFacts, candidate_plans
 from ortsel.environment import read_environment
 from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
+from ortsel.fork import keep_for_ever, starts_over
 from ortsel.model_content import content_hash
 from ortsel.plan import Plan
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Selector
+from ortsel.selectors import searching
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.workload import describe_workload, workload_part
 from spec.candidate import Candidate
@@ -41,9 +43,6 @@ MAX_PLANS: Final = 1
 BUSY_RETRY_S: Final = 1
 """When a shape that found another search under way asks again."""
 
-_SEARCHING = threading.Lock()
-"""Held by the one search of this process. Searches share the machine, whatever their policy."""
-
 _warned: set[str] = set()
 
 
@@ -55,6 +54,20 @@ class Choice:
     """The session of the winning plan; None is the reference."""
     until_ns: int
     """Monotonic time at which the choice is made anew."""
+
+
+class Choices(dict[Hashable, Choice]):
+    """What serves each shape, by the signature of its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        starts_over(self)
+
+    def after_fork_in_child(self) -> None:
+        """Go back to the reference; the parent's plans cannot run here, nor be destroyed."""
+        for choice in self.values():
+            keep_for_ever(choice.session)
+        self.clear()
 
 
 class SessionTuner:
@@ -77,6 +90,15 @@ class SessionTuner:
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._explained: dict[Hashable, WorkloadExplanation] = {}
         self._lock = threading.Lock()
+        starts_over(self)
+
+    def after_fork_in_child(self) -> None:
+        """Start over; the parent's plans are of no use here and must not be destroyed."""
+        self._lock = threading.Lock()
+        for session in self._sessions.values():
+            keep_for_ever(session)
+        self._sessions = {}
+        self._explained = {}
 
     @cached_property
     def _subject(self) -> Subject:
@@ -107,11 +129,11 @@ class SessionTuner:
             choice, explanation = self._decide(workload, call)
         except TrialsUnavailableError as error:
             self._warn_once(str(error))
-            choice = keep_for_ever()
+            choice = reference_for_ever()
             explanation = WorkloadExplanation.kept(workload, str(error))
         except OrtselError as error:
             log.info("ortsel: %s keeps the reference: %s", workload, error)
-            choice = keep_for_ever()
+            choice = reference_for_ever()
             explanation = WorkloadExplanation.kept(workload, str(error))
         except Exception as error:
             log.exception("ortsel: %s keeps the reference", workload)
@@ -212,7 +234,8 @@ class SessionTuner:
         problem = self.problem(call)
         if self._config.mode is not SelectionMode.BLOCKING:
             return self._selector.select(problem, candidates, 0, trials)
-        if not _SEARCHING.acquire(blocking=False):
+        place = searching()
+        if not place.acquire(blocking=False):
             answer = self._selector.select(problem, candidates, 0, trials, nested=True)
             if isinstance(answer, Decision) and answer.source is Source.NESTED:
                 return evolve(answer, source=Source.BUSY)
@@ -220,7 +243,7 @@ class SessionTuner:
         try:
             return self._selector.select(problem, candidates, 0, trials)
         finally:
-            _SEARCHING.release()
+            place.release()
 
     def _admit(
         self, decision: Decision, trials: CallTrials
@@ -300,7 +323,7 @@ def _later(seconds: int) -> int:
     return time.monotonic_ns() + seconds * SECOND_NS
 
 
-def keep_for_ever() -> Choice:
+def reference_for_ever() -> Choice:
     """Return the choice of the reference that is not looked at again in this process."""
     return Choice(None, _later(YEAR_S))
 
