@@ -1,5 +1,7 @@
 """Every vector there is."""
 
+import functools
+
 from conformance.vectors.authoring import (
     cache,
     capability,
@@ -18,6 +20,7 @@ from conformance.vectors.authoring import (
 from conformance.vectors.vector import Vector
 
 
+@functools.cache
 def all_vectors() -> tuple[Vector, ...]:
     """Return every vector, answered by the reference model."""
     modules = (
