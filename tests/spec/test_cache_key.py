@@ -1,4 +1,4 @@
-"""Keys: complete, unambiguous, equal where the question is."""
+"""Keys: complete, unambiguous, equal where the question is (K1, K3, K4)."""
 
 from fractions import Fraction
 from typing import Any

@@ -1,4 +1,4 @@
-"""Canonical JSON: one text for one value."""
+"""Canonical JSON: one text for one value (K2)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The plain values: what each refuses, and what it lets through."""
+"""The plain values: what each refuses, and what it lets through (K5)."""
 
 from fractions import Fraction
 from typing import Any

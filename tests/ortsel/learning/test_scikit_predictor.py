@@ -1,3 +1,5 @@
+"""Models of scikit-learn behind the same protocol (L9)."""
+
 import subprocess
 import sys
 from fractions import Fraction

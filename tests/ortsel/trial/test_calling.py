@@ -1,4 +1,4 @@
-"""Ways to call a session, here in one process."""
+"""Ways to call a session, here in one process (E1)."""
 
 from pathlib import Path
 from typing import Any, TypeAlias

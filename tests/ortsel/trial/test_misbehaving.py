@@ -1,4 +1,4 @@
-"""Candidates that crash, hang, lie or eat the memory, as real models in real children."""
+"""Candidates that crash, hang, lie or eat the memory, as real models in real children (E8)."""
 
 import time
 from collections.abc import Iterator

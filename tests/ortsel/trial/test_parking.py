@@ -1,4 +1,4 @@
-"""Waiting until the threads of this process sleep."""
+"""Waiting until the threads of this process sleep (E2)."""
 
 import hashlib
 import threading

@@ -1,4 +1,4 @@
-"""Measuring and verifying with real sessions in real children."""
+"""Measuring and verifying with real sessions in real children (E1, E2, E7)."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The feed that nobody sent."""
+"""The feed that nobody sent (E7)."""
 
 from typing import Any, TypeAlias
 

@@ -1,4 +1,4 @@
-"""What counts as the same output, and what never does."""
+"""What counts as the same output, and what never does (E6)."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias

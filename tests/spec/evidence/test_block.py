@@ -1,4 +1,4 @@
-"""A block is R-C-C-R or its mirror, in an order drawn from values (E3)."""
+"""A block is R-C-C-R or its mirror, in an order drawn from values (E3, E9)."""
 
 from collections import Counter
 from fractions import Fraction

@@ -1,3 +1,5 @@
+"""The learned order is used only where it proved better, and promotes nothing (L5, L6, L8)."""
+
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise

@@ -1,3 +1,5 @@
+"""Ridge regression: what it learns, refuses and answers; held-out errors (L1 to L4)."""
+
 from fractions import Fraction
 from math import log2
 

@@ -1,3 +1,5 @@
+"""What may be skipped under a stated risk, and what never is (L7)."""
+
 from fractions import Fraction
 from math import ceil
 

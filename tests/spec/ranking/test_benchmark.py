@@ -1,3 +1,5 @@
+"""A benchmark result holds what was measured, and no more (R15)."""
+
 from fractions import Fraction
 
 import pytest

@@ -1,3 +1,5 @@
+"""Every constraint that inputs fail is named (R3)."""
+
 import pytest
 from attrs import evolve
 

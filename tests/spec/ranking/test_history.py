@@ -1,3 +1,5 @@
+"""What is remembered of tries, for how long, and how it fades (R8, R14)."""
+
 from fractions import Fraction
 
 import pytest

@@ -1,3 +1,5 @@
+"""A kernel's description refuses what cannot be, and extrapolates by its law (R1)."""
+
 from collections.abc import Callable
 from fractions import Fraction
 

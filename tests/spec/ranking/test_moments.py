@@ -1,3 +1,5 @@
+"""Mean and variance are exact (R14)."""
+
 from fractions import Fraction
 from math import sqrt
 

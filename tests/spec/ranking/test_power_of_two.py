@@ -1,3 +1,5 @@
+"""Halving and doubling by exact ratios (R1, R8)."""
+
 from fractions import Fraction
 
 import pytest

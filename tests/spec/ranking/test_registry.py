@@ -1,3 +1,5 @@
+"""One name space, one default per place, no order of registration (R2)."""
+
 from itertools import permutations
 
 import pytest

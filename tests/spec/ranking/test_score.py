@@ -1,3 +1,5 @@
+"""The five terms and their weighted sum (R4 to R7, R9, R10, R13)."""
+
 from fractions import Fraction
 
 import pytest

@@ -1,3 +1,5 @@
+"""The order in which kernels are tried (R4, R5, R10 to R13)."""
+
 from fractions import Fraction
 from itertools import pairwise
 

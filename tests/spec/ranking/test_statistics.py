@@ -1,3 +1,5 @@
+"""Hindsight, and what is counted of selections (R16, R17)."""
+
 from fractions import Fraction
 
 import pytest
