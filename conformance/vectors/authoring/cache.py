@@ -191,7 +191,24 @@ def _eviction() -> tuple[Vector, ...]:
     during.finish(other).finish(number)
     during.ask()
     during.decide(evolve(B, environment=GPU))
+    unknown = again(Scenario(evolve(POLICY, capacity=1)), A)
+    _back(unknown, ban=False, key=NOWHERE)
+    again(unknown, A)
+    reference = again(Scenario(evolve(POLICY, capacity=1)), A)
+    _back(reference, ban=True, candidate="reference", key=NOWHERE)
+    again(reference, A)
+    banned = again(Scenario(evolve(POLICY, capacity=1)), A)
+    _back(banned, ban=True, key=NOWHERE)
+    again(banned, A)
     return (
+        _one("eviction/unknown-key-takes-no-room", "Taking back what is not held takes no room.",
+             unknown, "tuned fast", "memory fast", holds="S11 S9", flags="eviction bans"),
+        _one("eviction/banned-reference-takes-no-room", "A ban of the reference is none, and "
+             "takes no room.", reference, "tuned fast", "memory fast", holds="S11 S9",
+             flags="eviction bans"),
+        _one("eviction/ban-takes-room", "A ban of a key that is not held is held like a "
+             "decision, and drives the oldest out.", banned, "tuned fast", "tuned fast",
+             breaks="S11", holds="S9", flags="eviction bans boundary"),
         _one("eviction/two-of-two", "Two keys in room for two: both stay.", two, "tuned fast",
              "tuned fast", "memory fast", "memory fast", holds="S11", flags="boundary eviction"),
         _one("eviction/two-in-one", "Room for one: the second drives the first out.", one,
