@@ -104,6 +104,8 @@ def _watched() -> tuple[Vector, ...]:
     ties = _compare(_served(), [EQUAL] * 5)
     ties.ask()
     degraded = _compare(_served(), [SLOWER] * 3).decide()
+    stale = _served(evolve(WATCHED, ttl_s=10)).pass_time(seconds=100)
+    _compare(stale, [SLOWER] * 3).decide()
     one_slow = _compare(_served(), [FASTER, SLOWER, FASTER, FASTER, SLOWER])
     one_slow.ask()
     two_slow = _compare(_served(), [FASTER, SLOWER, SLOWER]).decide()
@@ -133,6 +135,8 @@ def _watched() -> tuple[Vector, ...]:
         _one("degraded", "Slower by a thousandth in three pairs of a window of three: removed, "
              "and searched again; a first finding bans nobody.", degraded, "tuned fast",
              "tuned fast", breaks="S10"),
+        _one("stale-and-degraded", "A decision whose time is up is watched as long as it is "
+             "held.", stale, "tuned fast", "tuned fast", breaks="S10", flags="clock"),
         _one("one-slow-pair-of-three", "The median of the window holds.", one_slow, "tuned fast",
              "memory fast", holds="S10", flags="noise"),
         _one("two-slow-pairs-of-three", "The median of the window is over the limit.", two_slow,

@@ -284,6 +284,11 @@ def _memory_again() -> tuple[Vector, ...]:
     incomplete.pass_time(5 * SECOND - 1)
     incomplete.ask()
     incomplete.pass_time(1).decide()
+    keeps = Scenario(evolve(POLICY, ttl_s=10), World(WORLD.times, {"fast": SYNTHETIC})).decide()
+    keeps.world = WORLD
+    keeps.pass_time(seconds=5).decide().pass_time(5 * SECOND - 1)
+    keeps.ask()
+    keeps.pass_time(1).decide()
     nested = Scenario(world=World(WORLD.times, {"fast": SYNTHETIC})).decide()
     nested.ask(nested=True)
     return (
@@ -309,6 +314,10 @@ def _memory_again() -> tuple[Vector, ...]:
         waived.vector("selection/memory/provisional-where-waived",
                       "Where validation is waived, a provisional winner is served.",
                       "tuned fast", "memory fast", holds="S3", flags="policy verification"),
+        keeps.vector("selection/memory/provisional-keeps-its-end",
+                     "Confirmed after 5 s of 10: that gives it no new lifetime.",
+                     "tuned fast", "stored fast", "memory fast", "tuned fast",
+                     holds="S3 S5", breaks="S3", flags="boundary clock verification"),
         nested.vector("selection/memory/provisional-nested",
                       "Inside a trial nothing can be validated: the reference.",
                       "tuned fast", "nested reference", breaks="S3", flags="verification"),

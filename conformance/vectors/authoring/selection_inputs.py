@@ -7,8 +7,8 @@ from attrs import evolve
 
 from conformance.vectors.authoring.scenario import CANDIDATES, POLICY, SOFTMAX, Scenario
 from conformance.vectors.vector import Vector
-from spec import Candidate, Mode, Problem, cache_key
-from spec.cache_key import MAX_KEY_BYTES
+from spec import Candidate, Mode, Problem
+from spec.keys import MAX_KEY_BYTES, cache_key
 from spec.canonical_json import Json
 
 CACHE_ONLY: Final = evolve(POLICY, mode=Mode.CACHE_ONLY)
@@ -215,6 +215,10 @@ def _first() -> tuple[Vector, ...]:
         _asked("empty-name-before-duplicates", "An empty name behind two equal ones.",
                "invalid empty-name",
                candidates=(CANDIDATES[0], CANDIDATES[0], Candidate("")), flags="order"),
+        _asked("too-long-name-before-empty-name", "Of empty and too long names the first in "
+               "order is named.", "invalid name-too-long",
+               candidates=(CANDIDATES[0], Candidate("n" * (LARGEST + 1)), Candidate("")),
+               flags="order"),
         _asked("names-before-reference", "Two equal names, and a reference that is ineligible.",
                "invalid duplicate-name",
                candidates=(Candidate("a", ineligible="old"), Candidate("a")), flags="order"),

@@ -147,6 +147,9 @@ def _reference() -> tuple[Vector, ...]:
 
 def _candidates() -> tuple[Vector, ...]:
     beside = searched({"reference": (1000, 1000, 1000, TRANSIENT, *(1000,) * 6)})
+    no_time = searched({"fast": (500, 0)}, policy=evolve(POLICY, ttl_s=10))
+    no_time.world = WORLD
+    no_time.pass_time(seconds=10).decide()
     mid_block = searched({"fast": (500, 500, 500, UNSUPPORTED)})
     return (
         _one("candidate-fails-warm-up", "The next one gets its turn.",
@@ -164,6 +167,9 @@ def _candidates() -> tuple[Vector, ...]:
              flags="verification policy"),
         _one("candidate-takes-no-time", "A paired measurement of 0 ns is no ratio.",
              searched({"fast": (500, 0)}), "tuned reference", breaks="S7", flags="boundary clock"),
+        _one("candidate-that-took-no-time-is-tried-again", "It is not excluded: when the "
+             "decision's time is up it is tried again, and wins.", no_time, "tuned reference",
+             "tuned fast", breaks="S8", flags="boundary clock bans"),
         _one("reference-takes-no-time-beside-it", "0 ns for the reference in a block.",
              searched({"reference": (1000, 1000, 0, 1000), "slow": 100}), "tuned reference",
              breaks="S7", flags="boundary clock"),
@@ -274,6 +280,9 @@ def _turns() -> tuple[Vector, ...]:
         _one("timeout-at-the-end-of-a-turn", "A transient failure at or past the turn's end is "
              "a cut and excludes nobody.", _timed_out(five, late), "tuned fast",
              "tuned stubborn", breaks="S6", holds="S8", flags="clock boundary"),
+        _one("wrong-at-the-end-of-a-turn", "Any other failure counts as such, however late: "
+             "excluded.", _timed_out(five, REJECTED), "tuned fast", "tuned fast", holds="S8",
+             breaks="S6", flags="clock boundary bans"),
         _one("rate-is-shared", "Four candidates share a rate of 1/100: at 1/400 eight wins are "
              "not enough, and nine neither; ten are.",
              searched(dict(WORSE), policy=anytime, candidates=_four()), "tuned fast", holds="E5 S6",

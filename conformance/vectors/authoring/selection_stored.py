@@ -30,8 +30,8 @@ from spec import (
     Problem,
     Record,
     Scope,
-    cache_key,
 )
+from spec.keys import cache_key
 
 REFUTED: Final = Failure(FailureKind.REJECTED, "wrong-output", "output 0: 3 of 8 differ")
 CACHE_ONLY: Final = evolve(POLICY, mode=Mode.CACHE_ONLY)

@@ -6,7 +6,7 @@ from typing import Final
 from attrs import frozen
 
 from conformance.vectors.questions.kind import kind
-from spec.cache_key import cache_key
+from spec.keys import cache_key
 from spec.candidate import Candidate
 from spec.canonical_json import Json, canonical, digest
 from spec.errors import InvalidValue
