@@ -8,8 +8,8 @@ from attrs import evolve
 from conformance.vectors.authoring.scenario import CANDIDATES, POLICY, SOFTMAX, Scenario
 from conformance.vectors.vector import Vector
 from spec import Candidate, Mode, Problem
-from spec.keys import MAX_KEY_BYTES, cache_key
 from spec.canonical_json import Json
+from spec.keys import MAX_KEY_BYTES, cache_key
 
 CACHE_ONLY: Final = evolve(POLICY, mode=Mode.CACHE_ONLY)
 UNSAVED: Final = evolve(SOFTMAX, persistent=False)

@@ -6,10 +6,10 @@ from typing import Final
 from attrs import frozen
 
 from conformance.vectors.questions.kind import kind
-from spec.keys import cache_key
 from spec.candidate import Candidate
 from spec.canonical_json import Json, canonical, digest
 from spec.errors import InvalidValue
+from spec.keys import cache_key
 from spec.policy import Policy
 from spec.problem import Problem
 
