@@ -17,7 +17,6 @@ from ortsel.fork import starts_over
 from ortsel.store import Store, StoreError
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
-from spec.cache_key import cache_key
 from spec.candidate import Candidate
 from spec.decision import Decision
 from spec.engine.effect import (
@@ -48,6 +47,7 @@ from spec.engine.fingerprint import lower_level_fingerprint
 from spec.engine.state import Held, State, initial_state
 from spec.engine.step import step
 from spec.failure import Failure
+from spec.keys import cache_key
 from spec.moment import Moment
 from spec.policy import Policy
 from spec.problem import Problem

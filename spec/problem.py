@@ -49,7 +49,7 @@ class Problem:
 
     @cached_property
     def middle_text(self) -> str:
-        """Canonical members of the key from "environment" to "options" (`spec.cache_key`)."""
+        """Canonical members of the key from "environment" to "options" (`spec.keys`)."""
         return (
             f'"environment":{self.lane},"lower_level":{canonical(self.lower_level)},'
             f'"model":{canonical(self.model)},"operation":{canonical(self.operation)},'
@@ -58,5 +58,5 @@ class Problem:
 
     @cached_property
     def last_text(self) -> str:
-        """Canonical members of the key from "scope" to "workload" (`spec.cache_key`)."""
+        """Canonical members of the key from "scope" to "workload" (`spec.keys`)."""
         return f'"scope":{canonical(self.scope.value)},"workload":{canonical(self.workload)}'

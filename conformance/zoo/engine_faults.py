@@ -13,7 +13,6 @@ from conformance.implementations.python import ReferenceHarness
 from conformance.implementations.python.reference_harness import Step
 from conformance.zoo.swapped import swapped
 from conformance.zoo.wrong import Wrong
-from spec.cache_key import CacheKey
 from spec.decision import Decision, Source
 from spec.engine import exploration, promotion
 from spec.engine.effect import Answer, Effect, RemoveRecord, SaveRecord, Validate
@@ -36,6 +35,7 @@ from spec.engine.state import NOTHING, Held, State, Transition
 from spec.engine.step import step
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy
 from spec.failure import FailureKind
+from spec.keys import CacheKey
 from spec.moment import Moment
 from spec.policy import Mode, Policy
 from spec.regression import IncidentPolicy, WindowMedian

@@ -18,8 +18,8 @@ from ortsel.store.explanation import model_digest, nearest_of, parse_key_text, p
 from ortsel.store.fork_safety import take_part_in_forks
 from ortsel.store.preference import supersedes
 from ortsel.store.store import AGED_PER_SAVE, NEAREST_AMONG, Nearest, StoredRecord, StoreLimits
-from spec.cache_key import MAX_KEY_BYTES
 from spec.canonical_json import Json
+from spec.keys import MAX_KEY_BYTES
 from spec.record import Record
 
 BUSY_TIMEOUT_MS: Final = 5000

@@ -45,7 +45,7 @@ class StoredRecord:
 
     record: Record
     key_text: str
-    """Canonical JSON of the named parts, as `spec.cache_key.CacheKey.text`; may be empty where
+    """Canonical JSON of the named parts, as `spec.keys.CacheKey.text`; may be empty where
     whoever saved it did not say."""
 
 

@@ -1,6 +1,5 @@
 """What answers a request at once, and what lets it in (S2, S3, S4)."""
 
-from spec.cache_key import CacheKey
 from spec.decision import Decision, Source
 from spec.engine.answering import answered, fallback
 from spec.engine.event import Requested
@@ -10,6 +9,7 @@ from spec.engine.serviceable import serviceable_index
 from spec.engine.state import Bypass, Entry, Held, State, Transition, describe
 from spec.engine.stored import looked_up
 from spec.failure import Failure, FailureKind
+from spec.keys import CacheKey
 from spec.policy import Mode, Policy
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from spec.cache_key import CacheKey
 from spec.candidate import Candidate
 from spec.decision import Decision, Source
 from spec.engine.effect import Answer, Effect
@@ -12,6 +11,7 @@ from spec.engine.search import Search, Stage
 from spec.engine.state import State, Transition
 from spec.engine.statistics import counter
 from spec.failure import Failure
+from spec.keys import CacheKey
 
 
 def fallback(

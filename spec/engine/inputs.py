@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from spec.cache_key import MAX_KEY_BYTES, CacheKey, cache_key
 from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical
 from spec.engine.event import Requested
 from spec.errors import InvalidValue
 from spec.failure import Failure, FailureKind
+from spec.keys import MAX_KEY_BYTES, CacheKey, cache_key
 from spec.policy import Policy
 
 MAX_CANDIDATES: Final = 4096

@@ -5,11 +5,11 @@ from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
-from spec.cache_key import CacheKey
 from spec.candidate import CandidateSet
 from spec.engine.effect import LoadRecord, Measure, Validate
 from spec.evidence.block import Block, Side
 from spec.evidence.rule import EvidenceRule
+from spec.keys import CacheKey
 from spec.moment import Moment
 from spec.problem import Problem
 from spec.record import Record

@@ -2,7 +2,6 @@
 
 from attrs import evolve
 
-from spec.cache_key import CacheKey
 from spec.decision import Decision, Source
 from spec.engine.answering import ended, ended_with_reference, waiting
 from spec.engine.effect import Effect, LoadRecord, RemoveRecord, Validate
@@ -21,6 +20,7 @@ from spec.engine.setback import device_failed, set_back
 from spec.engine.state import Held, State, Transition
 from spec.evidence.rule import shared_by
 from spec.failure import Failure, FailureKind
+from spec.keys import CacheKey
 from spec.moment import Moment
 from spec.policy import SECOND_NS, Mode, Policy
 from spec.record import Record

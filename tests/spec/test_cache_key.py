@@ -7,8 +7,8 @@ import pytest
 from attrs import evolve
 
 from spec import AnytimeValid, Candidate, MedianMad, Policy, Problem, Scope, cache_key
-from spec.cache_key import key_parts
 from spec.canonical_json import canonical, digest
+from spec.keys import key_parts
 
 PROBLEM = Problem(
     Scope.OPERATOR,

@@ -15,8 +15,8 @@ from ortsel.environment.cpu_model import CpuModel
 from ortsel.environment.nvidia import NvidiaFacts
 from ortsel.model_content import content_hash
 from ortsel.workload import workload_part
-from spec.cache_key import cache_key
 from spec.candidate import Candidate
+from spec.keys import cache_key
 from spec.policy import Policy
 from spec.problem import Problem, Scope
 from tests.ortsel.keys.sample_models import WEIGHTS, model
