@@ -11,7 +11,10 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any
 
+import numpy as np
 import onnxruntime
+from attrs import evolve
+from onnxruntime.capi.onnxruntime_pybind11_state import EPFail
 
 from ortsel.call_trials import Call
 from ortsel.explain import Explanation, WorkloadExplanation
@@ -73,14 +76,19 @@ class InferenceSession(onnxruntime.InferenceSession):
         choice = choices.get(signature)
         if choice is None or choice.until_ns <= monotonic_ns():
             return self._ortsel_first_run(signature, output_names, input_feed)
-        if choice.session is None:
+        run = choice.run
+        if run is None:
             return super().run(output_names, input_feed)
         try:
             # By name, always: a plan's own order of outputs may be another.
-            return choice.session.run(output_names or self._ortsel_output_names, input_feed)
+            return run(output_names or self._ortsel_output_names, input_feed, None)
         except Exception as error:
-            log.warning("ortsel: a plan failed while serving; the reference runs", exc_info=True)
-            self._ortsel_withdraw(signature, error)
+            if choice.session is None:
+                if not isinstance(error, EPFail):
+                    raise
+            else:
+                log.warning("ortsel: a plan failed; the reference runs", exc_info=True)
+                self._ortsel_withdraw(signature, error)
             return super().run(output_names, input_feed)
 
     def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
@@ -153,6 +161,9 @@ class InferenceSession(onnxruntime.InferenceSession):
             return "selection is disabled"
         if self._read_config_from_model:
             return "the session's configuration comes from the model"
+        captures = getattr(self._sess, "is_webgpu_graph_capture_enabled", None)
+        if captures is not None and captures():
+            return "a captured graph belongs to its session"
         options = self._ortsel_options
         if options is None:
             return ""
@@ -167,6 +178,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         return ""
 
     def _ortsel_remember(self, signature: Hashable, choice: Choice) -> None:
+        """Let a choice serve calls like this one, the first in leaving first."""
         choices = self._ortsel_choices
         if choices is None:
             return
@@ -180,10 +192,17 @@ class InferenceSession(onnxruntime.InferenceSession):
     ) -> Any:
         outputs = super().run(output_names, feed)
         tuner = self._ortsel_tuner
-        if tuner is not None:
-            names = tuple(output_names or self._ortsel_output_names)
-            call = Call(_as_arrays(feed), names, Calling.NUMPY, outputs)
-            self._ortsel_remember(signature, tuner.decide(signature, call))
+        if tuner is None:
+            return outputs
+        if not all(type(value) is np.ndarray for value in feed.values()):
+            # Whether an OrtValue may be used here is asked by ONNX Runtime's wrapper at every call.
+            tuner.note(signature, WorkloadExplanation.kept("a call with OrtValues", "never tuned"))
+            self._ortsel_remember(signature, reference_for_ever())
+            return outputs
+        names = tuple(output_names or self._ortsel_output_names)
+        choice = tuner.decide(signature, Call(dict(feed), names, Calling.NUMPY, outputs))
+        session = self if choice.session is None else choice.session
+        self._ortsel_remember(signature, evolve(choice, run=session._sess.run))
         return outputs
 
     def _ortsel_first_bound_run(self, signature: Hashable, binding: IOBinding) -> None:
@@ -218,13 +237,6 @@ class InferenceSession(onnxruntime.InferenceSession):
         """Whether this session made the binding. Any other is ONNX Runtime's to judge."""
         owner = getattr(binding, "_session", self._sess)
         return isinstance(binding, IOBinding) and owner is self._sess
-
-
-def _as_arrays(feed: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value.numpy() if isinstance(value, onnxruntime.OrtValue) else value
-        for name, value in feed.items()
-    }
 
 
 def _as_plan_providers(providers: Any, provider_options: Any) -> tuple[Provider, ...] | None:

@@ -3,10 +3,10 @@
 import logging
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
 
@@ -54,6 +54,9 @@ class Choice:
     """The session of the winning plan; None is the reference."""
     until_ns: int
     """Monotonic time at which the choice is made anew."""
+    run: "Callable[[Sequence[str], Mapping[str, Any], None], Any] | None" = None
+    """ONNX Runtime's own entry behind the session that serves, for calls whose inputs were accepted
+    once: by then its wrapper has nothing left to check. None where the wrapper must be asked."""
 
 
 class Choices(dict[Hashable, Choice]):

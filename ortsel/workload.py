@@ -38,6 +38,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "uint4": "uint4",
 }
 """ONNX's name of an element type, by NumPy's."""
+_TEXT_NUMBERS: Final = (np.dtype("S").num, np.dtype("U").num)
 _TEXT_KINDS: Final = "USO"
 """NumPy kinds that ONNX Runtime takes for strings. Their width is not part of the type."""
 
@@ -58,27 +59,30 @@ def run_signature(output_names: Sequence[str] | None, feed: object) -> Hashable 
     """Return the value under which a call is looked up; None where only the reference may serve.
 
     It tells apart everything that `workload_part` tells apart, at the least cost: equal signatures
-    mean equal parts. The order of the feed makes no difference. Never raises: what ONNX Runtime
-    does not take is for ONNX Runtime to refuse.
+    mean equal parts. Not the other way round: sorting the inputs would cost every call more than
+    deciding once more about another order costs. Never raises: what ONNX Runtime does not take is
+    for ONNX Runtime to refuse.
     """
     if type(feed) is not dict:
         return None
-    inputs: list[Hashable] = []
     try:
-        for name in feed if len(feed) == 1 else sorted(feed):
-            value = feed[name]
+        parts: list[Hashable] = [None if output_names is None else tuple(output_names)]
+        for name, value in feed.items():
             if type(value) is np.ndarray:
                 dtype = value.dtype
                 if not dtype.isnative:
                     return None
-                inputs.append((name, dtype.num, value.shape, value.flags.c_contiguous))
+                number = dtype.num
+                # Strides tell the layout at less cost than flags, but those of text tell its width.
+                layout = value.flags.c_contiguous if number in _TEXT_NUMBERS else value.strides
+                parts += (name, number, value.shape, layout)
             elif isinstance(value, onnxruntime.OrtValue) and _is_tensor_in_memory(value):
-                inputs.append((name, value.data_type(), tuple(value.shape())))
+                parts += (name, value.data_type(), tuple(value.shape()))
             else:
                 return None
-        return None if output_names is None else tuple(output_names), tuple(inputs)
     except (TypeError, RuntimeError):
         return None
+    return tuple(parts)
 
 
 def workload_part(

@@ -167,7 +167,8 @@ def test_a_plan_that_fails_while_serving_is_withdrawn_and_the_reference_answers(
     assert choices is not None
     [(signature, choice)] = choices.items()
     assert choice.session is not None, "pointless unless a plan serves"
-    choices[signature] = Choice(DeviceLost(), choice.until_ns)
+    lost = DeviceLost()
+    choices[signature] = Choice(lost, choice.until_ns, lost.run)
     plain = onnxruntime.InferenceSession(model, unoptimized())
     for seed in (8, 9):
         feed = wasteful_feed(seed)
