@@ -97,7 +97,7 @@ def test_what_is_not_a_plain_array_is_for_the_reference(value: object) -> None:
     assert describe_workload({"x": value}, ("y",), "numpy").startswith("x (")
 
 
-@pytest.mark.parametrize("feed", [None, [], 3, {1: X, "x": X}, {"x": X}.items(), "x"])
+@pytest.mark.parametrize("feed", [None, [], 3, {"x": X}.items(), "x"])
 def test_a_feed_that_is_no_dictionary_of_names_has_no_signature(feed: object) -> None:
     assert run_signature(None, feed) is None
 
