@@ -1,12 +1,11 @@
 """JSON Schemas of the vectors, for readers and for other languages."""
 
-import json
 from typing import Final
 
 from conformance.codec import EFFECT, EVENT, POLICY, json_schema
 from conformance.codec.json_schema import DRAFT
 from conformance.vectors.flags import FLAGS
-from conformance.vectors.layout import AREAS, FILE_MEMBERS
+from conformance.vectors.layout import AREAS, FILE_MEMBERS, compact
 from conformance.vectors.questions import KINDS
 from conformance.vectors.rules import RULES
 from conformance.vectors.vector import SCRIPT
@@ -24,8 +23,16 @@ def schema_files() -> dict[str, str]:
     }
 
 
-def _text(schema: Json) -> str:
-    return json.dumps(schema, indent=1) + "\n"
+def _text(schema: dict[str, Json]) -> str:
+    """Return the schema with a line for each member, and for each definition."""
+    lines = []
+    for name, one in schema.items():
+        if name == "$defs" and isinstance(one, dict):
+            kinds = ",\n".join(f"  {compact(kind)}: {compact(two)}" for kind, two in one.items())
+            lines.append(f" {compact(name)}: {{\n{kinds}\n }}")
+        else:
+            lines.append(f" {compact(name)}: {compact(one)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _object(properties: dict[str, Json]) -> dict[str, Json]:
@@ -37,7 +44,7 @@ def _object(properties: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def _vector_file() -> Json:
+def _vector_file() -> dict[str, Json]:
     rules: Json = {"type": "array", "items": {"enum": list(RULES)}, "uniqueItems": True}
     flags: Json = {"type": "array", "items": {"enum": list(FLAGS)}, "minItems": 1}
     common: dict[str, Json] = {
@@ -71,7 +78,7 @@ def _vector_file() -> Json:
     }
 
 
-def _questions() -> Json:
+def _questions() -> dict[str, Json]:
     return {
         "$schema": DRAFT,
         "title": "Input and expected answer of each kind of question, shorthand expanded",
@@ -79,7 +86,7 @@ def _questions() -> Json:
     }
 
 
-def _script() -> Json:
+def _script() -> dict[str, Json]:
     effects: Json = {"type": "array", "items": json_schema(EFFECT.shape)}
     event = json_schema(EVENT.shape)
     steps: list[Json] = [
