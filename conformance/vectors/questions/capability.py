@@ -13,7 +13,6 @@ from spec.capability import (
     Basis,
     Configuration,
     Hardware,
-    MemoryPart,
     NothingRunsError,
     Observation,
     OrtBuild,
@@ -182,19 +181,11 @@ class MemoryAsked:
 
 
 @frozen
-class Part:
-    """One buffer."""
-
-    name: str
-    size_bytes: int
-
-
-@frozen
 class Memory:
-    """Buffers that live during one call."""
+    """Bytes of what lives during one call, beside the kernel and in it."""
 
-    operands: tuple[Part, ...]
-    workspace: tuple[Part, ...]
+    operand_bytes: int
+    workspace_bytes: int
     total_bytes: int
 
 
@@ -308,11 +299,7 @@ def _work(asked: WorkAsked) -> Work:
 
 def _memory(asked: MemoryAsked) -> Memory:
     found = memory_estimate(asked.backend, asked.attention, asked.hardware, asked.provider)
-    return Memory(_parts(found.operands), _parts(found.workspace), found.total_bytes)
-
-
-def _parts(parts: tuple[MemoryPart, ...]) -> tuple[Part, ...]:
-    return tuple(Part(one.name, one.size_bytes) for one in parts)
+    return Memory(found.operand_bytes, found.workspace_bytes, found.total_bytes)
 
 
 def _options(asked: OptionsAsked) -> OptionsFound:

@@ -32,19 +32,13 @@ WORKED: Final[Mapping[str, Plain]] = MappingProxyType(
         "capability/work/past-of-onnx": {"visible_pairs": 9},
         "capability/work/ragged": {"visible_pairs": 13, "needed_flops": 481},
         "capability/work/wide-values": {"needed_flops": 477},
-        "capability/memory/mask-key-lengths": {
-            "operands": {"2": {"name": "mask", "size_bytes": 8}}
-        },
-        "capability/memory/mask-key-lengths-and-starts": {
-            "operands": {"2": {"name": "mask", "size_bytes": 32}}
-        },
-        "capability/memory/mask-padding": {"operands": {"2": {"name": "mask", "size_bytes": 4096}}},
-        "capability/memory/mask-boolean": {
-            "operands": {"2": {"name": "mask", "size_bytes": 524_288}}
-        },
-        "capability/memory/mask-additive": {
-            "operands": {"2": {"name": "mask", "size_bytes": 1_048_576}}
-        },
+        # 1024 tokens * 8 heads * 64 * 2 bytes for queries, as much for the output, twice that for
+        # keys and values: 4194304, and the mask.
+        "capability/memory/mask-key-lengths": {"operand_bytes": 4_194_312},
+        "capability/memory/mask-key-lengths-and-starts": {"operand_bytes": 4_194_336},
+        "capability/memory/mask-padding": {"operand_bytes": 4_198_400},
+        "capability/memory/mask-boolean": {"operand_bytes": 4_718_592},
+        "capability/memory/mask-additive": {"operand_bytes": 5_242_880},
         "capability/advice/overlapping": {"order": {"0": {"confidence": [7, 10]}}},
         "capability/advice/against-math": {"order": {"0": {"expected_speedup": [4, 1]}}},
         "evidence/block/half": {"ratio": [1, 2]},
