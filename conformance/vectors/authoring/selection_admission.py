@@ -212,6 +212,8 @@ def _memory() -> tuple[Vector, ...]:
     stale = _decided(evolve(POLICY, ttl_s=10)).pass_time(10 * SECOND).decide()
     moved = _decided()
     moved.ask(candidates=(CANDIDATES[2], CANDIDATES[1], CANDIDATES[0]), reference=2)
+    turned = _decided()
+    turned.ask(candidates=(CANDIDATES[1], CANDIDATES[2], CANDIDATES[0]), reference=2)
     jumped = _decided(evolve(POLICY, ttl_s=10)).set_wall(2_000_000_000)
     jumped.ask()
     back = _decided(evolve(POLICY, ttl_s=10)).set_wall(1)
@@ -239,6 +241,9 @@ def _memory() -> tuple[Vector, ...]:
         moved.vector("selection/memory/candidates-reordered",
                      "A winner is known by its name: in another order it has another index.",
                      "tuned fast", "memory fast", holds="S3 S13", flags="order"),
+        turned.vector("selection/memory/winner-moved",
+                      "Decided at place 1, asked for again where it stands at place 0.",
+                      "tuned fast", "memory fast", holds="S3 S13", flags="order"),
         jumped.vector("selection/memory/wall-clock-jumps-ahead",
                       "Inside a process only the monotonic clock ages a decision.",
                       "tuned fast", "memory fast", holds="S3", flags="clock"),
