@@ -239,7 +239,7 @@ def _memory() -> tuple[Vector, ...]:
                      "At exactly ttl_s the decision has expired, in memory and in the store.",
                      "tuned fast", "tuned fast", breaks="S3", flags="boundary clock"),
         moved.vector("selection/memory/candidates-reordered",
-                     "A winner is known by its name: in another order it has another index.",
+                     "The others trade places around the winner: the reference is at place 2.",
                      "tuned fast", "memory fast", holds="S3 S13", flags="order"),
         turned.vector("selection/memory/winner-moved",
                       "Decided at place 1, asked for again where it stands at place 0.",
