@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Final
 
 from conformance.protocol.fault import ConversationError, Fault, Stage
@@ -53,6 +54,10 @@ class Process:
         """Write one line, reading meanwhile, within the time limit."""
         rest = memoryview(line.encode())
         deadline = time.monotonic() + self._limits.answer_s
+        with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            rest = rest[os.write(self._stdin.fileno(), rest) :]
+        if not rest:
+            return
         self._selector.register(self._stdin, selectors.EVENT_WRITE)
         try:
             while rest:

@@ -42,7 +42,6 @@ from spec.regression import IncidentPolicy, WindowMedian
 from spec.report import Outcome
 
 Swap: TypeAlias = Callable[[], AbstractContextManager[None]]
-ENGINE: Final = ("selection/*", "cache/*")
 NEVER_NS: Final = 2**62
 
 
@@ -399,164 +398,305 @@ def _mode(mode: Mode) -> Callable[[Policy], Policy]:
     return change
 
 
-def _wrong(name: str, what: str, rules: tuple[str, ...], main: Main) -> Wrong:
-    return Wrong(name, what, rules, ENGINE, main)
+def _wrong(name: str, what: str, group: str, rules: tuple[str, ...], main: Main) -> Wrong:
+    return Wrong(name, what, rules, (f"{group}/*",), main)
 
 
 ENGINE_FAULTS: Final = (
-    _wrong("stale-hit", "serves a decision for ever", ("S3",), _stepping(_stale_hit)),
+    _wrong(
+        "stale-hit",
+        "serves a decision for ever",
+        "selection/memory",
+        ("S3",),
+        _stepping(_stale_hit),
+    ),
     _wrong(
         "long-life",
         "keeps decisions a second too long",
+        "selection/memory",
         ("S3", "S5"),
         _under(lambda policy: evolve(policy, ttl_s=policy.ttl_s + 1)),
     ),
-    _wrong("ban-forgotten", "tries what is out", ("S8", "S9"), _stepping(_forgets_bans)),
-    _wrong("ban-ignored", "takes a decision back without its ban", ("S9",), _hearing(_never_bans)),
-    _wrong("bans-reference", "lets the reference be banned", ("S9",), _engine(_bans_the_reference)),
+    _wrong(
+        "ban-forgotten", "tries what is out", "cache/bans", ("S8", "S9"), _stepping(_forgets_bans)
+    ),
+    _wrong(
+        "ban-ignored",
+        "takes a decision back without its ban",
+        "cache/bans",
+        ("S9",),
+        _hearing(_never_bans),
+    ),
+    _wrong(
+        "bans-reference",
+        "lets the reference be banned",
+        "cache/bans",
+        ("S9",),
+        _engine(_bans_the_reference),
+    ),
     _wrong(
         "quarantine-ignored",
         "goes on with a device in doubt",
+        "selection/failures",
         ("S8", "S2"),
         _stepping(_forgets_quarantine),
     ),
-    _wrong("lane-ignored", "tunes an environment twice", ("S4",), _stepping(_ignores_lanes)),
+    _wrong(
+        "lane-ignored",
+        "tunes an environment twice",
+        "selection/busy",
+        ("S4",),
+        _stepping(_ignores_lanes),
+    ),
     _wrong(
         "too-many-searches",
         "does not count its searches",
+        "selection/busy",
         ("S4",),
         _under(lambda policy: evolve(policy, max_parallel=1024)),
     ),
-    _wrong("busy-waits", "lets a request wait while busy", ("S4",), _saying(_waits_when_busy)),
-    _wrong("nested-explores", "measures inside a trial", ("S2",), _hearing(_never_nested)),
-    _wrong("disabled-measures", "tunes when disabled", ("S2",), _under(_mode(Mode.DISABLED))),
+    _wrong(
+        "busy-waits",
+        "lets a request wait while busy",
+        "selection/busy",
+        ("S4",),
+        _saying(_waits_when_busy),
+    ),
+    _wrong(
+        "nested-explores",
+        "measures inside a trial",
+        "selection/order",
+        ("S2",),
+        _hearing(_never_nested),
+    ),
+    _wrong(
+        "disabled-measures",
+        "tunes when disabled",
+        "selection/order",
+        ("S2",),
+        _under(_mode(Mode.DISABLED)),
+    ),
     _wrong(
         "cache-only-measures",
         "measures in mode cache-only",
+        "selection/order",
         ("S2", "S5"),
         _under(_mode(Mode.CACHE_ONLY)),
     ),
-    _wrong("claims-verified", "calls a fallback verified", ("S2",), _saying(_claims_verified)),
-    _wrong("answers-twice", "answers one request twice", ("S2",), _saying(_answers_twice)),
-    _wrong("trusts-store", "serves a record unvalidated", ("S5",), _stepping(_trusts_the_store)),
     _wrong(
-        "dates-records-today", "ignores a record's age", ("S5",), _hearing(_dates_records_today)
+        "claims-verified",
+        "calls a fallback verified",
+        "selection/order",
+        ("S2",),
+        _saying(_claims_verified),
     ),
-    _wrong("any-record", "takes another key's record", ("S5",), _hearing(_takes_any_record)),
+    _wrong(
+        "answers-twice",
+        "answers one request twice",
+        "selection/order",
+        ("S2",),
+        _saying(_answers_twice),
+    ),
+    _wrong(
+        "trusts-store",
+        "serves a record unvalidated",
+        "selection/stored",
+        ("S5",),
+        _stepping(_trusts_the_store),
+    ),
+    _wrong(
+        "dates-records-today",
+        "ignores a record's age",
+        "selection/stored",
+        ("S5",),
+        _hearing(_dates_records_today),
+    ),
+    _wrong(
+        "any-record",
+        "takes another key's record",
+        "selection/stored",
+        ("S5",),
+        _hearing(_takes_any_record),
+    ),
     _wrong(
         "removes-unreadable",
         "removes what it does not understand",
+        "selection/stored",
         ("S5",),
         _saying(_removes_unreadable),
     ),
     _wrong(
         "zero-counts",
         "scores a time of zero",
+        "selection/search",
         ("S6", "S8", "S13", "E3"),
         _hearing(_zero_counts),
     ),
     _wrong(
         "warms-up-once-more",
         "warms up more often than told",
+        "selection/search",
         ("S6",),
         _under(lambda policy: evolve(policy, warmups=policy.warmups + 1)),
     ),
     _wrong(
         "no-candidate-limit",
         "tries more candidates than allowed",
+        "selection/search",
         ("S6",),
         _under(lambda policy: evolve(policy, max_candidates=4096)),
     ),
     _wrong(
         "workspace-ignored",
         "tries what needs too much memory",
+        "selection/search",
         ("S1", "S6", "S3"),
         _under(lambda policy: evolve(policy, max_workspace_bytes=None)),
     ),
     _wrong(
         "one-order-engine",
         "measures every block in the same order",
+        "selection/search",
         ("E3", "S6"),
         _swapping(_always_one_order),
     ),
-    _wrong("no-minimum-speedup", "promotes ties", ("S7",), _swapping(_judged_leniently)),
-    _wrong("noise-ignored", "promotes noise", ("S7", "E4", "E5"), _swapping(_noise_ignored)),
-    _wrong("ties-to-the-last", "lets the last of equals win", ("S7",), _swapping(_last_best)),
     _wrong(
-        "first-that-qualifies", "stops comparing winners", ("S7",), _swapping(_first_that_qualifies)
+        "no-minimum-speedup",
+        "promotes ties",
+        "selection/promotion",
+        ("S7",),
+        _swapping(_judged_leniently),
+    ),
+    _wrong(
+        "noise-ignored",
+        "promotes noise",
+        "selection/promotion",
+        ("S7", "E4", "E5"),
+        _swapping(_noise_ignored),
+    ),
+    _wrong(
+        "ties-to-the-last",
+        "lets the last of equals win",
+        "selection/promotion",
+        ("S7",),
+        _swapping(_last_best),
+    ),
+    _wrong(
+        "first-that-qualifies",
+        "stops comparing winners",
+        "selection/promotion",
+        ("S7",),
+        _swapping(_first_that_qualifies),
     ),
     _wrong(
         "banned-meanwhile",
         "promotes what was banned during the search",
+        "selection/promotion",
         ("S9", "S7"),
         _swapping(_banned_meanwhile),
     ),
     _wrong(
         "unverifiable-passes",
         "takes outputs that can't be compared for equal",
+        "selection/search",
         ("S6", "S7", "S5", "E7"),
         _hearing(_trusts_unverifiable),
     ),
     _wrong(
         "rejected-passes",
         "takes wrong outputs for right",
+        "selection/search",
         ("S6", "S7", "S8", "S5"),
         _hearing(_serves_what_was_rejected),
     ),
     _wrong(
         "transient-for-ever",
         "never tries again after a passing failure",
+        "selection/failures",
         ("S8",),
         _hearing(_as(FailureKind.TRANSIENT, FailureKind.UNSUPPORTED)),
     ),
     _wrong(
         "crash-passes",
         "tries a crashed candidate again",
+        "selection/failures",
         ("S8",),
         _hearing(_as(FailureKind.CRASHED, FailureKind.TRANSIENT)),
     ),
     _wrong(
         "device-is-one-candidate",
         "takes a device's failure for a candidate's",
+        "selection/failures",
         ("S8",),
         _hearing(_as(FailureKind.DEVICE, FailureKind.CRASHED)),
     ),
-    _wrong("saves-guesses", "stores what was not measured", ("S8",), _saying(_saves_guesses)),
-    _wrong("never-saves", "keeps decisions to itself", ("S8", "S7", "S6"), _saying(_never_saves)),
     _wrong(
-        "never-removes", "leaves a bad record in the store", ("S9", "S5"), _saying(_never_removes)
+        "saves-guesses",
+        "stores what was not measured",
+        "cache/store",
+        ("S8",),
+        _saying(_saves_guesses),
     ),
     _wrong(
-        "counts-unchecked", "counts pairs nobody checked", ("S10",), _hearing(_counts_unchecked)
+        "never-saves",
+        "keeps decisions to itself",
+        "selection/promotion",
+        ("S8", "S7", "S6"),
+        _saying(_never_saves),
+    ),
+    _wrong(
+        "never-removes",
+        "leaves a bad record in the store",
+        "cache/bans",
+        ("S9", "S5"),
+        _saying(_never_removes),
+    ),
+    _wrong(
+        "counts-unchecked",
+        "counts pairs nobody checked",
+        "regression/watched",
+        ("S10",),
+        _hearing(_counts_unchecked),
     ),
     _wrong(
         "hasty-regression",
         "judges a served choice by its last pair",
+        "regression/watched",
         ("S10",),
         _under(lambda policy: evolve(policy, regression=WindowMedian(1))),
     ),
     _wrong(
         "never-recurs",
         "forgives every degradation",
+        "regression/watched",
         ("S10", "S9"),
         _under(lambda policy: evolve(policy, incidents=IncidentPolicy(recurrence_ns=1))),
     ),
-    _wrong("last-in-first-out", "evicts the newest key", ("S11",), _swapping(_newest_first)),
+    _wrong(
+        "last-in-first-out",
+        "evicts the newest key",
+        "cache/eviction",
+        ("S11",),
+        _swapping(_newest_first),
+    ),
     _wrong(
         "never-evicts",
         "keeps every key",
+        "cache/eviction",
         ("S11",),
         _under(lambda policy: evolve(policy, capacity=2**20)),
     ),
     _wrong(
         "lower-level-ignored",
         "serves a pipeline whose ground has moved",
+        "cache/scopes",
         ("S12",),
         _hearing(_ignores_lower_level),
     ),
     _wrong(
         "winner-by-index",
         "remembers a winner's place instead of its name",
+        "selection/memory",
         ("S3", "S13"),
         _engine(_winner_by_index),
     ),

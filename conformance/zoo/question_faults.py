@@ -258,14 +258,14 @@ QUESTION_FAULTS: Final = (
     Wrong(
         "key-without-workload",
         "leaves shapes and element types out of the key",
-        ("S1", "S12", "S13"),
+        ("K1", "K3", "K4"),
         KEYS,
         _asked_otherwise("cache-key", _problem_part("workload", {"any": 1})),
     ),
     Wrong(
         "key-without-model",
         "leaves the model out of the key",
-        ("S1", "S12", "S13"),
+        ("K1", "K3", "K4"),
         KEYS,
         _asked_otherwise("cache-key", _problem_part("model", "")),
     ),

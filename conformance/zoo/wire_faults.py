@@ -14,7 +14,7 @@ from spec.canonical_json import Json
 
 Write: TypeAlias = Callable[[str], object]
 Answer: TypeAlias = dict[str, Json]
-VECTORS: Final = ("keys/canonical-json/*",)
+VECTORS: Final = ("keys/canonical/*",)
 """Any few do: the fault is not in what is said."""
 LONG_S: Final = 3600.0
 ENDLESS_CHUNK: Final = "x" * 2**16
