@@ -31,7 +31,7 @@ def visible_pairs(attention: AttentionInput) -> int:
     if attention.sequence_lengths:
         offset = causal_offset(attention)
         return sum(
-            _pairs(attention, length, length + offset, offset)
+            _pairs(attention, length, max(0, length + offset), offset)
             for length in attention.sequence_lengths
         )
     per_sequence = _pairs(

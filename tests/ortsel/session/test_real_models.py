@@ -96,7 +96,7 @@ def test_a_real_model_is_tuned_by_the_command_and_served_by_a_second_process(
     np.savez(feeds, **subject.feed)  # type: ignore[arg-type]
     model = str(subject.path)
     tune = ["-m", "ortsel.cli", "tune", model, "--input", str(feeds), "--store", str(store)]
-    told = run(*tune, "--budget", "60s", "--json")
+    told = run(*tune, "--budget", "120s", "--json")
     decision = told["decision"]
     assert decision["source"] == "tuned"
     served = run("-c", SERVE, model, str(feeds), str(store))

@@ -108,7 +108,9 @@ def test_an_exception_leaves_nothing(
 
 def test_an_interrupt_while_a_call_hangs_leaves_nothing(tmp_path: Path, scratch: Path) -> None:
     endless = models.endless(tmp_path / "endless.onnx")
-    interrupt = threading.Timer(2.0, signal.raise_signal, [signal.SIGINT])
+    main = threading.main_thread().ident
+    assert main is not None
+    interrupt = threading.Timer(2.0, signal.pthread_kill, [main, signal.SIGINT])
     before = {child.pid for child in psutil.Process().children()}
     with Rig(endless, REFERENCE, [FEED], None, scratch=scratch) as rig:
         interrupt.start()
