@@ -90,6 +90,11 @@ def test_ragged_sequences_count_by_their_own_length() -> None:
     assert visible_pairs(ragged) == 512 * 512 + 10 * 10
 
 
+def test_a_ragged_sequence_that_sees_no_key_counts_nothing() -> None:
+    call = evolve(PACKED_MHA, batch=2, query_length=64, key_length=1, sequence_lengths=(1, 64))
+    assert visible_pairs(call) == 0 + 64 * 1
+
+
 def test_the_last_query_aligns_with_the_last_key_except_in_onnx_attention_without_a_past() -> None:
     step = evolve(MHA, query_length=1, key_length=100, causal=True)
     assert visible_pairs(evolve(step, batch=1)) == 100
