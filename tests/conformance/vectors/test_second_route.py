@@ -10,13 +10,18 @@ import pytest
 
 import conformance.vectors.second_route as package
 from conformance.vectors import Question, Script, load
-from conformance.vectors.layout import vectors_of
+from conformance.vectors.authoring import evidence as authoring
+from conformance.vectors.index import index_of
+from conformance.vectors.layout import files, vectors_of
+from conformance.vectors.lint import Disk, lint
+from conformance.vectors.questions import evidence as questions
 from conformance.vectors.second_route.evidence import assess, relative_mad, shared, wealth
 from conformance.vectors.second_route.keys import fingerprint, written
 from conformance.vectors.second_route.opinion import WAYS, opinion
 from conformance.vectors.second_route.plain import Plain
 from conformance.vectors.second_route.worked_examples import EMPTY_LIST_SHA256, WORKED, differs
 from spec.evidence import betting
+from spec.evidence.order_statistics import median
 
 assert package.__file__ is not None
 FOLDER = Path(package.__file__).parent
@@ -124,3 +129,23 @@ def test_vectors_are_read_with_their_long_texts() -> None:
     event = getattr(body.steps[0], "event", None)
     assert isinstance(event, dict)
     assert event["candidates"][1]["name"] == "n" * 4096
+
+
+def test_vectors_written_from_a_wrong_model_are_complained_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slip in the reference model is in what it writes; the second way does not share it."""
+
+    def lower_middle(values: tuple[Fraction, ...]) -> Fraction:
+        even = len(values) > 0 and len(values) % 2 == 0
+        return sorted(values)[len(values) // 2 - 1] if even else median(values)
+
+    right = {one.id: one for one in load()}
+    monkeypatch.setattr(questions, "median", lower_middle)
+    wrong = [one for one in authoring.vectors() if one != right[one.id]]
+    assert {one.id for one in wrong} >= {"evidence/spread/four", "evidence/spread/two"}
+    texts = {f"vectors/{path}": text for path, text in files(wrong).items()}
+    disk = Disk({path: text.encode() for path, text in texts.items()}, index_of(wrong), texts)
+    found = lint(disk, fewest=0)
+    for one in wrong:
+        assert any(said.startswith(one.id) and "by the second way" in said for said in found)
