@@ -23,9 +23,9 @@ from spec.capability.history import (
 from spec.capability.memory import MemoryEstimate, memory_estimate
 from spec.capability.placement import place
 from spec.capability.resolve import NothingRunsError
-from spec.capability.rule import Exclusion, case_of, first_broken
+from spec.capability.rule import Case, Exclusion, case_of, first_unmet
 from spec.capability.rule_of_thumb import thumb
-from spec.capability.rule_table import RULES
+from spec.capability.rule_table import RULES_FOR
 from spec.capability.work import needed_flops
 
 
@@ -115,10 +115,13 @@ def survey(
     """
     runnable: list[Backend] = []
     excluded: list[Exclusion] = []
+    rules = RULES_FOR[attention.operator]
+    cases: dict[int, Case] = {}
     for backend in ORDER:
         bits = sdpa_bits(backend, attention.operator)
-        case = case_of(attention, hardware, build, configuration, bits)
-        broken = first_broken(RULES[backend], case)
+        if bits not in cases:
+            cases[bits] = case_of(attention, hardware, build, configuration, bits)
+        broken = first_unmet(rules[backend], cases[bits])
         excluded.extend(broken)
         if not broken:
             runnable.append(backend)

@@ -103,7 +103,13 @@ def rule(
 
 def first_broken(rules: Iterable[Rule], case: Case) -> tuple[Exclusion, ...]:
     """The first rule that the case breaks, as an exclusion; empty if all hold."""
+    operator = case.attention.operator
+    return first_unmet((one for one in rules if operator in one.operators), case)
+
+
+def first_unmet(rules: Iterable[Rule], case: Case) -> tuple[Exclusion, ...]:
+    """The same for rules that all speak of the case's operator."""
     for one in rules:
-        if one.broken_by(case):
+        if not one.holds(case):
             return (Exclusion(one.backend, one.id, one.got(case), one.need, one.source),)
     return ()

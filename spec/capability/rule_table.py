@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from spec.capability.attention_operator import Operator
 from spec.capability.backend import Backend
 from spec.capability.rule import Rule
 from spec.capability.rules_decode import DECODER_MASKED_RULES, LEAN_RULES, XQA_RULES
@@ -45,3 +46,16 @@ shapes, does the operator let it, and last what the configuration says."""
 
 ALL_RULES: Final[tuple[Rule, ...]] = tuple(rule for rules in RULES.values() for rule in rules)
 """The whole table, flat."""
+
+RULES_FOR: Final[Mapping[Operator, Mapping[Backend, tuple[Rule, ...]]]] = MappingProxyType(
+    {
+        operator: MappingProxyType(
+            {
+                backend: tuple(rule for rule in rules if operator in rule.operators)
+                for backend, rules in RULES.items()
+            }
+        )
+        for operator in Operator
+    }
+)
+"""The rules of each backend that speak of an operator, for who asks often."""

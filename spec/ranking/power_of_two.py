@@ -31,8 +31,8 @@ def halved(elapsed_ns: int, half_life_ns: int) -> Fraction:
     if periods >= MAX_EXPONENT:
         return Fraction(0)
     square = half_life_ns * half_life_ns
-    within = Fraction(6 * square - 4 * rest * half_life_ns + rest * rest, 6 * square)
-    return within / (1 << periods)
+    within = 6 * square - 4 * rest * half_life_ns + rest * rest
+    return Fraction(within, 6 * square << periods)
 
 
 def doubled(exponent: Fraction) -> Fraction:

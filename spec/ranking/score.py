@@ -1,6 +1,8 @@
 """The five weighted terms of a score, each an exact share from 0 to 1 (rules R4 to R10)."""
 
 from fractions import Fraction
+from functools import cached_property
+from math import lcm
 
 from attrs import field, frozen
 
@@ -24,6 +26,19 @@ class Weights:
     cache_efficiency: Fraction = field(default=Fraction(1, 5), validator=unit_interval("R10"))
     history: Fraction = field(default=Fraction(3, 20), validator=unit_interval("R10"))
     switching: Fraction = field(default=Fraction(1, 20), validator=unit_interval("R10"))
+
+    @cached_property
+    def in_parts(self) -> tuple[int, tuple[int, ...]]:
+        """A common denominator, and each weight's numerator over it, in the order of `Terms`."""
+        weights = (
+            self.execution_time,
+            self.memory,
+            self.cache_efficiency,
+            self.history,
+            self.switching,
+        )
+        whole = lcm(*(weight.denominator for weight in weights))
+        return whole, tuple(int(weight * whole) for weight in weights)
 
     def __attrs_post_init__(self) -> None:
         total = (
@@ -50,21 +65,30 @@ class Terms:
 
 def score(terms: Terms, weights: Weights) -> Fraction:
     """Return the weighted sum of the terms, from 0 to 1 (R10)."""
-    return weighted_sum(
-        (weights.execution_time, terms.execution_time),
-        (weights.memory, terms.memory),
-        (weights.cache_efficiency, terms.cache_efficiency),
-        (weights.history, terms.history),
-        (weights.switching, terms.switching),
+    whole, shares = weights.in_parts
+    values = (
+        terms.execution_time,
+        terms.memory,
+        terms.cache_efficiency,
+        terms.history,
+        terms.switching,
     )
+    numerator, denominator = 0, 1
+    for share, value in zip(shares, values, strict=True):
+        times, parts = value.as_integer_ratio()
+        numerator = numerator * parts + share * times * denominator
+        denominator *= parts
+    return Fraction(numerator, denominator * whole)
 
 
 def weighted_sum(*pairs: tuple[Fraction, Fraction]) -> Fraction:
     """Return the exact sum of products; reduced once at the end, which is most of the cost."""
     numerator, denominator = 0, 1
     for weight, value in pairs:
-        scale = weight.denominator * value.denominator
-        numerator = numerator * scale + weight.numerator * value.numerator * denominator
+        over, under = weight.as_integer_ratio()
+        times, parts = value.as_integer_ratio()
+        scale = under * parts
+        numerator = numerator * scale + over * times * denominator
         denominator *= scale
     return Fraction(numerator, denominator)
 
@@ -74,7 +98,8 @@ def share_of_unit(amount: Fraction | int, unit: Fraction | int) -> Fraction:
 
     Raises `InvalidValue` (R4) for a negative amount or a unit of 0 or less.
     """
-    if amount < 0 or unit <= 0:
+    # The sign of a fraction is its numerator's, and whole numbers compare faster.
+    if amount.numerator < 0 or unit.numerator <= 0:
         raise InvalidValue("amount", f"{amount} of {unit}", "amount >= 0 and unit > 0", "R4")
     part = unit.numerator * amount.denominator
     return Fraction(part, part + amount.numerator * unit.denominator)
