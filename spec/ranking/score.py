@@ -81,16 +81,15 @@ def score(terms: Terms, weights: Weights) -> Fraction:
     return Fraction(numerator, denominator * whole)
 
 
-def weighted_sum(*pairs: tuple[Fraction, Fraction]) -> Fraction:
-    """Return the exact sum of products; reduced once at the end, which is most of the cost."""
-    numerator, denominator = 0, 1
-    for weight, value in pairs:
-        over, under = weight.as_integer_ratio()
-        times, parts = value.as_integer_ratio()
-        scale = under * parts
-        numerator = numerator * scale + over * times * denominator
-        denominator *= scale
-    return Fraction(numerator, denominator)
+def priority(total: Fraction, tries: int, exploration: Fraction) -> Fraction:
+    """Return (1 - f) * score + f / (1 + tries), f the share of exploration (R11).
+
+    Reduced once at the end, which is most of the cost; so is `score`.
+    """
+    part, whole = exploration.as_integer_ratio()
+    over, under = total.as_integer_ratio()
+    turns = 1 + tries
+    return Fraction((whole - part) * over * turns + part * under, whole * under * turns)
 
 
 def share_of_unit(amount: Fraction | int, unit: Fraction | int) -> Fraction:

@@ -2,7 +2,6 @@
 
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
 
 from attrs import field, frozen
 from immutables import Map
@@ -21,10 +20,10 @@ from spec.ranking.score import (
     cache_term,
     confidence,
     history_term,
+    priority,
     score,
     share_of_unit,
     switching_term,
-    weighted_sum,
 )
 
 
@@ -75,11 +74,6 @@ class RankingPolicy:
     """Only where the default kernel has no known latency to compare with."""
     memory_unit_bytes: int = field(default=2**20, validator=at_least(1, "R5"))
     """Also the least unit: fewer bytes than this are no reason."""
-
-    @cached_property
-    def exploitation(self) -> Fraction:
-        """What exploration leaves for the score."""
-        return 1 - self.exploration
 
 
 @frozen
@@ -231,11 +225,10 @@ def _standing(
         switching=switching_term(kernel.id, request.served),
     )
     total = score(terms, policy.weights)
-    bonus = Fraction(1, 1 + (0 if usage is None else usage.trials))
     return Standing(
         kernel_id=kernel.id,
         terms=terms,
         score=total,
-        priority=weighted_sum((policy.exploitation, total), (policy.exploration, bonus)),
+        priority=priority(total, 0 if usage is None else usage.trials, policy.exploration),
         confidence=confidence(usage, recency),
     )
