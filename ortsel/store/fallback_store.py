@@ -87,21 +87,33 @@ class FallbackStore:
         """Give every record: those of the store, then those kept in memory."""
         kept = list(self._memory.records())
         hidden = {one.record.key for one in kept} | set(self._forgotten)
+        if not self._rests("read"):
+            try:
+                for one in self._store.records():
+                    if one.record.key not in hidden:
+                        yield one
+            except StoreError as error:
+                self._fail(error, "read")
+        yield from kept
+
+    def has_records(self) -> bool:
+        """Say whether there is any record; while the store cannot be read, any kept in memory."""
+        if self._memory.has_records() or self._rests("read"):
+            return self._memory.has_records()
         try:
-            for one in self._store.records():
-                if one.record.key not in hidden:
-                    yield one
+            return self._store.has_records()
         except StoreError as error:
             self._fail(error, "read")
-        yield from kept
+            return False
 
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
         """Return the record whose key parts differ least from `parts`."""
         found = [self._memory.nearest(parts)]
-        try:
-            found.append(self._store.nearest(parts))
-        except StoreError as error:
-            self._fail(error, "read")
+        if not self._rests("read"):
+            try:
+                found.append(self._store.nearest(parts))
+            except StoreError as error:
+                self._fail(error, "read")
         return nearest_of(parts, [one.stored for one in found if one is not None])
 
     def close(self) -> None:

@@ -68,6 +68,10 @@ class MemoryStore:
         """Give every record, first stored first."""
         return iter([row.stored for row in self._snapshot()])
 
+    def has_records(self) -> bool:
+        """Say whether there is any record."""
+        return bool(self._rows)
+
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
         """Return the record whose key parts differ least from `parts`."""
         stored = [row.stored for row in reversed(self._snapshot())]

@@ -106,6 +106,11 @@ class SqliteStore:
                 return
             after = page[-1][0]
 
+    def has_records(self) -> bool:
+        """Say whether there is any record, understood or not. None is decoded for it."""
+        with self._reading.use() as database:
+            return database is not None and database.execute(_ANY).fetchone() is not None
+
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
         """Return the record whose key parts differ least from `parts`."""
         model = model_digest(plain_parts(parts))
@@ -160,6 +165,7 @@ class SqliteStore:
 
 
 _LOAD: Final = "SELECT body FROM record WHERE key = ?"
+_ANY: Final = "SELECT 1 FROM record LIMIT 1"
 _LIST_PAGE: Final = "SELECT sequence FROM record WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _LIST_MODEL: Final = "SELECT sequence FROM record WHERE model = ? ORDER BY sequence DESC LIMIT ?"
 _LIST_LAST: Final = "SELECT sequence FROM record ORDER BY sequence DESC LIMIT ?"

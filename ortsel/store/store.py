@@ -73,6 +73,9 @@ class Store(Protocol):
     def records(self) -> Iterator[StoredRecord]:
         """Give every record that can be understood, first stored first."""
 
+    def has_records(self) -> bool:
+        """Say whether there is any record, understood or not. None is decoded for it."""
+
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
         """Return the record whose key parts differ least from `parts`, or None in an empty store.
 

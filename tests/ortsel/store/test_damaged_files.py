@@ -30,6 +30,7 @@ def _use(path: Path) -> int:
     found = [store.load(key) for key in KEYS]
     assert all(one is None or one == record(key) for one, key in zip(found, KEYS, strict=True))
     list(store.records())
+    assert isinstance(store.has_records(), bool)
     store.nearest({"model": "m"})
     store.save(record("new"), "{}")
     assert store.load("new") == record("new")

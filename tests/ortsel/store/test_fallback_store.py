@@ -42,6 +42,10 @@ class _Fragile(MemoryStore):
         self._try()
         return super().records()
 
+    def has_records(self) -> bool:
+        self._try()
+        return super().has_records()
+
     def nearest(self, parts: Mapping[str, Json]) -> Nearest | None:
         self._try()
         return super().nearest(parts)
@@ -104,6 +108,37 @@ def test_after_trouble_the_store_is_left_alone_for_a_while(fragile: _Fragile) ->
     store.save(record("d"), "{}")
     assert fragile.asked == 2
     assert fragile.load("d") == record("d")
+
+
+def test_a_store_that_cannot_be_read_is_asked_once_whatever_is_asked(fragile: _Fragile) -> None:
+    now_s = [100.0]
+    store = FallbackStore(fragile, monotonic_s=lambda: now_s[0])
+    store.save(record("a"), '{"model":"m"}')
+    fragile.trouble = BUSY
+    fragile.asked = 0
+    assert store.nearest({"model": "m"}) is None
+    assert not store.has_records()
+    assert list(store.records()) == []
+    assert store.nearest({"model": "m"}) is None
+    assert store.load("a") is None
+    assert fragile.asked == 1
+    fragile.trouble = None
+    now_s[0] += RETRY_AFTER_S
+    assert store.has_records()
+    assert store.nearest({"model": "m"}) is not None
+    assert [one.record.key for one in store.records()] == ["a"]
+
+
+@pytest.mark.parametrize("trouble", [BUSY, CORRUPT])
+def test_asking_for_any_record_never_raises_and_counts_those_in_memory(
+    fragile: _Fragile, trouble: StoreError
+) -> None:
+    store = FallbackStore(fragile)
+    assert not store.has_records()
+    fragile.trouble = trouble
+    assert not store.has_records()
+    store.save(record("a"), "{}")
+    assert store.has_records()
 
 
 def test_a_damaged_record_does_not_keep_others_from_being_read(fragile: _Fragile) -> None:

@@ -258,6 +258,26 @@ def test_a_record_of_another_key_is_corrupt(tmp_path: Path) -> None:
         assert [type(found) for found in store.examine()] == [CorruptRecordError]
 
 
+def test_a_store_has_records_as_soon_as_one_was_saved(either: Store) -> None:
+    assert not either.has_records()
+    either.save(record("a"), "{}")
+    assert either.has_records()
+    either.remove("a")
+    assert not either.has_records()
+
+
+def test_a_record_counts_though_it_cannot_be_understood(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with closing(SqliteStore(path)) as store:
+        store.save(record("a"), "{}")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE record SET body = x'00'")
+        database.commit()
+    with closing(SqliteStore(path)) as store:
+        assert list(store.records()) == [], "pointless unless it cannot be decoded"
+        assert store.has_records()
+
+
 def test_a_record_of_a_later_schema_is_not_replaced(tmp_path: Path) -> None:
     _saved(tmp_path / "s")
     _execute(tmp_path / "s", """UPDATE record SET body = '{"schema":2}'""")

@@ -103,6 +103,7 @@ class StoreMachine(RuleBasedStateMachine):
         expected = [(row.record, row.key_text) for row in self.rows]
         assert [(one.record, one.key_text) for one in self.disk.records()] == expected
         assert [(one.record, one.key_text) for one in self.memory.records()] == expected
+        assert self.disk.has_records() == self.memory.has_records() == bool(expected)
         by_key = {row.record.key: row.record for row in self.rows}
         for key in KEYS:
             assert self.disk.load(key) == self.memory.load(key) == by_key.get(key)
