@@ -80,6 +80,10 @@ class InProcess:
             self._ahead.append(self._answers.get())
         return bool(self._ahead) and self._ahead[-1] is not None
 
+    def close_input(self) -> None:
+        """End the harness's lines."""
+        self._questions.put(None)
+
     def finish(self) -> int | None:
         """Wait for the harness to return; 1 where it raised."""
         self._questions.put(None)

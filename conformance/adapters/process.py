@@ -94,9 +94,14 @@ class Process:
             self._read_what_is_there(0)
         return bool(self._received)
 
+    def close_input(self) -> None:
+        """Close its standard input."""
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+
     def finish(self) -> int | None:
         """Close its input and return its exit status."""
-        self._stdin.close()
+        self.close_input()
         try:
             status = self._process.wait(END_S)
         except subprocess.TimeoutExpired as error:

@@ -88,6 +88,7 @@ class Conversation:
     def close(self) -> None:
         """Say goodbye. Raises `ConversationError` where anything but a clean end follows."""
         self._exchange(Bye, {}, Stage.PROTOCOL)
+        self._transport.close_input()
         extra = self._transport.receive()
         if extra is not None:
             got = f"another line after the goodbye: {extra[:SHOWN]!r}"

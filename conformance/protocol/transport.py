@@ -31,6 +31,9 @@ class Transport(Protocol):
     def pending(self) -> bool:
         """Say whether something unasked has been written already. Does not wait."""
 
+    def close_input(self) -> None:
+        """Let the implementation read its end of input."""
+
     def finish(self) -> int | None:
         """Wait for the end and return the exit status; None where there is none."""
 

@@ -25,10 +25,9 @@ from tests.conformance.runner.samples import declaring, opening, right
 LIMITS = Limits(answer_s=5.0)
 FOUND = (
     ("nested-explores", Style.STEPPING, "S2"),
-    ("quarantine-ignored", Style.CALLING, "S8"),
+    ("nested-explores", Style.CALLING, "S2"),
     ("zero-counts", Style.STEPPING, "S6"),
     ("busy-waits", Style.STEPPING, "S4"),
-    ("bans-reference", Style.CALLING, "S1"),
 )
 
 
