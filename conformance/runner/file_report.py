@@ -15,7 +15,7 @@ _NOT_XML: Final = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\
 
 
 def json_report(run: Run) -> dict[str, Json]:
-    """Return everything, as JSON. `conformance/schema/report.json` is its schema."""
+    """Return everything, as JSON. `schema` goes up when a member changes its meaning."""
     return {
         "schema": REPORT_SCHEMA,
         "spec_version": SPEC_VERSION,
