@@ -45,15 +45,27 @@ def unsettled(state: State, key: str) -> State:
 
 
 def excluded(state: State, key: str, candidate: str, exclusion: Exclusion) -> State:
-    """Return the state in which a candidate is out for a key."""
+    """Return the state in which a candidate is out for a key.
+
+    One that ends earlier than what is held changes nothing: a failure that passes does not end a
+    ban.
+    """
     entry = state.entry(key)
     exclusions = entry.exclusions
-    number = 1 + max((held.number for held in exclusions.values()), default=0)
+    held = exclusions.get(candidate)
+    if held is not None and _ends_later(held.until_ns, exclusion.until_ns):
+        return state
+    number = 1 + max((one.number for one in exclusions.values()), default=0)
     if candidate not in exclusions and len(exclusions) >= MAX_EXCLUSIONS:
         oldest = min(exclusions, key=lambda name: exclusions[name].number)
         exclusions = exclusions.delete(oldest)
     exclusions = exclusions.set(candidate, evolve(exclusion, number=number))
     return with_entry(state, key, evolve(entry, exclusions=exclusions))
+
+
+def _ends_later(held_ns: int | None, other_ns: int | None) -> bool:
+    """Whether the first end is after the second; None never comes."""
+    return other_ns is not None and (held_ns is None or held_ns > other_ns)
 
 
 def with_history(state: State, key: str, history: RegressionHistory) -> State:

@@ -73,7 +73,9 @@ class Memory:
 
     def ban(self, key: str, name: str, until_ns: int | None) -> None:
         self.hold(key)
-        self.bans.setdefault(key, {})[name] = until_ns
+        bans = self.bans.setdefault(key, {})
+        ends = [bans[name], until_ns] if name in bans else [until_ns]
+        bans[name] = None if None in ends else max(end for end in ends if end is not None)
 
     def is_banned(self, key: str, name: str, now_ns: int) -> bool:
         bans = self.bans.get(key, {})

@@ -6,6 +6,7 @@ from attrs import evolve
 from spec import (
     Compared,
     Decision,
+    FailureKind,
     IncidentPolicy,
     Invalidated,
     InvalidValue,
@@ -14,7 +15,15 @@ from spec import (
     WindowMedian,
     step,
 )
-from tests.spec.engine.scenario import REFERENCE, SECOND_NS, SIMPLE, SLOW, Scenario, problem
+from tests.spec.engine.scenario import (
+    REFERENCE,
+    SECOND_NS,
+    SIMPLE,
+    SLOW,
+    Scenario,
+    failure,
+    problem,
+)
 
 WATCHED = evolve(
     SIMPLE,
@@ -58,6 +67,30 @@ def test_a_ban_outlives_the_record() -> None:
     assert scenario.decide().name == "reference"
     take_back(scenario, decision, ban=False)
     assert scenario.decide().name == "reference", "taking back once more lifts no ban"
+
+
+def test_a_failure_that_passes_does_not_end_a_ban() -> None:
+    scenario = Scenario()
+    number = scenario.begin()
+    scenario.go_on_until_measuring(number, "fast")
+    key = scenario.state.searches[number].key.digest
+    scenario.apply(Invalidated(scenario.now(), key, "fast", "reference", True, "drifted"))
+    scenario.run_failures["fast"] = failure(FailureKind.TRANSIENT)
+    scenario.go_on(number)
+    scenario.run_failures.clear()
+    scenario.wait(61)
+    again = scenario.decide()
+    assert again.source is Source.TUNED, "pointless unless it is looked at again"
+    assert again.name == "reference"
+
+
+def test_a_lasting_failure_replaces_one_that_passes() -> None:
+    scenario = Scenario(run_failures={"fast": failure(FailureKind.TRANSIENT)})
+    key = scenario.decide().key
+    scenario.apply(Invalidated(scenario.now(), key, "fast", "reference", True, "drifted"))
+    scenario.run_failures.clear()
+    scenario.wait(61)
+    assert scenario.decide().name == "reference"
 
 
 def test_a_ban_is_for_one_key() -> None:
