@@ -145,6 +145,8 @@ def from_ort_value(value: "onnxruntime.OrtValue") -> object:
         return None
     if not value.is_tensor():
         return Opaque(f"a value of type {value.data_type()}")
+    if "string" in value.data_type():
+        return Opaque("text")  # reading it ends the process in some versions of ONNX Runtime
     name = _NUMPY_NAMES.get(value.data_type())
     if name is None:
         return np.array(value.numpy())

@@ -18,6 +18,9 @@ class Load:
     plan: Plan
     model: str
     """Path of the model, or of the variant's file where it was built before."""
+    verify_providers: bool
+    """Whether the providers of the plan must be in the session and take nodes (E8). Not so for the
+    reference: that is whatever ONNX Runtime makes of the user's arguments."""
     variant_target: str
     """Where the child writes the variant that it builds first; empty builds none."""
     calling: Calling
@@ -81,7 +84,7 @@ class Hello:
 
 @frozen
 class Loaded:
-    """The session is there and is what the plan says."""
+    """The session is there and, where that was asked for, is what the plan says."""
 
     providers: tuple[str, ...]
     nodes_by_provider: dict[str, int] | None

@@ -59,7 +59,7 @@ class SessionDescription:
 
     providers: tuple[str, ...]
     nodes_by_provider: Mapping[str, int] | None
-    """None where ONNX Runtime does not say, or the plan is for the CPU alone."""
+    """None where ONNX Runtime does not say, for the reference, and for the CPU alone."""
     variant_ns: int
     """Building the graph variant; 0 where there is none or it was there already."""
     creation_ns: int

@@ -210,6 +210,7 @@ class Sides:
         load = Load(
             plan,
             str(model),
+            plan != self._reference,
             target,
             self._workload.calling,
             self._workload.output_names,

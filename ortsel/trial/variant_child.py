@@ -6,6 +6,7 @@ Run as `python -m ortsel.trial.variant_child VARIANT MODEL TARGET`.
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -18,12 +19,17 @@ LIMIT_S: Final = 600
 """A rewrite of a large model takes minutes; longer is a hang."""
 
 
-def build_variant_in_child(variant: str, model: Path, target: Path) -> None:
-    """Write the variant of `model` to `target`.
+def build_variant_in_child(
+    variant: str, model: Path, target: Path, deadline_ns: int | None = None
+) -> None:
+    """Write the variant of `model` to `target`, by `deadline_ns` on the monotonic clock.
 
     Raises `TrialFailedError` (unsupported when it is refused, transient when it takes too long) and
     `TrialsUnavailableError` where no child can be started.
     """
+    limit_s: float = LIMIT_S
+    if deadline_ns is not None:
+        limit_s = max(0.0, min(limit_s, (deadline_ns - time.monotonic_ns()) / 1e9))
     command = [*worker_command()[:-1], MODULE, variant, str(model), str(target)]
     try:
         result = subprocess.run(
@@ -32,12 +38,12 @@ def build_variant_in_child(variant: str, model: Path, target: Path) -> None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
             start_new_session=True,
         )
     except subprocess.TimeoutExpired as error:
-        failure = Failure(FailureKind.TRANSIENT, "timeout", f"variant not built in {LIMIT_S} s")
+        failure = Failure(FailureKind.TRANSIENT, "timeout", f"variant not built in {limit_s:.1f} s")
         raise TrialFailedError(variant, failure) from error
     if result.returncode or not target.exists():
         last = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -94,7 +95,8 @@ class Worker:
             model = command.variant_target
         built = time.perf_counter_ns()
         self._stage = "build"
-        session = build_session(model, command.plan)
+        with warnings.catch_warnings(action="ignore"):  # that the user's own session gave already
+            session = build_session(model, command.plan, verify_providers=command.verify_providers)
         created = time.perf_counter_ns()
         self._session = session
         self._stage = "feeds"

@@ -65,6 +65,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
         plans,
         names,
         names,
+        st.booleans(),
         st.sampled_from(Calling),
         st.none() | st.lists(names, max_size=2).map(tuple),
         st.lists(names, max_size=2).map(tuple),

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
 import psutil
 import pytest
 from onnx import TensorProto, helper
 
 from ortsel.errors import UsageError
-from ortsel.plan import Plan, SessionSettings
+from ortsel.plan import Plan, Provider, SessionSettings
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import SECOND_NS, TrialLimits
@@ -155,6 +156,29 @@ def test_a_moved_feed_that_the_reference_refuses_is_left_out(tmp_path: Path) -> 
     with Rig(model, REFERENCE, [{"i": np.array([1, 8])}], None) as rig:
         assert rig.validate(REFERENCE, in_seconds(30)) == Verified(1)
         assert rig.validate(SINGLE, in_seconds(30)) == Verified(1)
+
+
+ABSENT = [
+    name
+    for name in ("CUDAExecutionProvider", "AzureExecutionProvider")
+    if name not in onnxruntime.get_available_providers() or name.startswith("Azure")
+]
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_reference_is_what_onnx_runtime_makes_of_providers_that_are_missing_or_idle(
+    model: Path,
+) -> None:
+    assert ABSENT, "pointless unless a provider is missing or takes no node"
+    providers = tuple(Provider(name) for name in (*ABSENT, "CPUExecutionProvider"))
+    reference = Plan("reference", providers)
+    with Rig(model, reference, [FEED], None) as rig:
+        assert rig.measure(reference, Purpose.WARMUP, in_seconds(30)) > 0
+        assert isinstance(rig.validate(reference, in_seconds(30)), Verified)
+        assert isinstance(rig.validate(SINGLE, in_seconds(30)), Verified)
+        assert "CPUExecutionProvider" in rig.description(reference).providers
+        with pytest.raises(TrialFailedError, match="provider-unavailable"):
+            rig.validate(Plan("the same", providers), in_seconds(30))
 
 
 def test_a_reference_that_raises_on_the_callers_feed_is_unsupported(model: Path) -> None:
