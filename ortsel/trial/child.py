@@ -1,6 +1,7 @@
 """The parent's end of a child process: start it, ask it, watch it, end it."""
 
 import contextlib
+import errno
 import os
 import queue
 import signal
@@ -39,6 +40,12 @@ ALARM_MARGIN_S: Final = 5
 GRACE_S: Final = 2.0
 """How long a child may take to end by itself when it is closed."""
 
+MOST_LINE: Final = 200
+"""Characters of a child's last line that an error quotes."""
+
+PASSING: Final = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""Errors of starting a process that say how full the machine is, not what it can do."""
+
 
 @frozen
 class ChildError(OrtselError):
@@ -46,6 +53,13 @@ class ChildError(OrtselError):
 
     log: str
     """Last lines that it printed."""
+
+
+@frozen
+class ChildNotStartedError(ChildError):
+    """The machine or this process has no room for another process at the moment."""
+
+    reason: str
 
 
 @frozen
@@ -98,31 +112,24 @@ class Child:
     def __init__(self, scratch: Path, name: str, limits: TrialLimits, deadline_ns: int) -> None:
         """Start a worker and wait for its greeting.
 
-        Raises `TrialsUnavailableError` where none can be started, `ChildCutError` at the deadline.
+        Raises `TrialsUnavailableError` where none can be started, `ChildNotStartedError` where
+        there is no room for one now, `ChildCutError` at the deadline.
         """
         self._limits = limits
         self._log = scratch / f"{name}.log"
         self._answers: queue.Queue[object] = queue.Queue()
-        share = int(available_memory_bytes() * limits.memory_share)
-        self._memory_bytes = limits.memory_bytes or share
         command = [*worker_command(), str(scratch), str(limits.niceness)]
         command.append(str(limits.address_space_bytes or 0))
-        with self._log.open("ab") as log:
-            try:
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    env=worker_environment(),
-                    # Ctrl-C in a terminal is for the user's program, not for the trial.
-                    start_new_session=True,
-                    creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-                )
-            except OSError as error:
-                raise TrialsUnavailableError(
-                    got=f"{error}", need="to start an interpreter"
-                ) from error
+        try:
+            share = int(available_memory_bytes() * limits.memory_share)
+            self._memory_bytes = limits.memory_bytes or share
+            self._process = self._started(command)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            if error.errno in PASSING:
+                raise ChildNotStartedError("", reason) from error
+            got = f"{command[0]}: {reason}"
+            raise TrialsUnavailableError(got, "to start an interpreter") from error
         self._owner = os.getpid()
         try:
             assert self._process.stdout is not None
@@ -137,6 +144,19 @@ class Child:
         except BaseException:
             self.kill()
             raise
+
+    def _started(self, command: list[str]) -> "subprocess.Popen[bytes]":
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=worker_environment(),
+                # Ctrl-C in a terminal is for the user's program, not for the trial.
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
 
     @property
     def pid(self) -> int:
@@ -213,8 +233,7 @@ class Child:
             hello = self._wait(self._limits.start_ns, deadline_ns)
         except (ChildDiedError, ChildHungError, ChildConfusedError) as error:
             self.kill()
-            got = f"{type(error).__name__} while starting {self._process.args!r}: {error.log}"
-            raise TrialsUnavailableError(got, need) from error
+            raise TrialsUnavailableError(self._in_one_line(error), need) from error
         if not isinstance(hello, Hello):
             raise TrialsUnavailableError(got=f"{hello!r}", need=need)
         ours = (onnxruntime.__version__, str(onnxruntime.__file__), str(ortsel.trial.__file__))
@@ -223,6 +242,17 @@ class Child:
             raise TrialsUnavailableError(
                 got=f"a worker with {theirs}", need=f"the same as here: {ours}"
             )
+
+    def _in_one_line(self, error: ChildError) -> str:
+        """Say what happened in the same words each time: whoever warns once compares them."""
+        if isinstance(error, ChildDiedError):
+            what = f"one that ended with exit code {error.exit_code}"
+        elif isinstance(error, ChildHungError):
+            what = f"none within {error.limit_ns // SECOND_NS} s"
+        else:
+            what = "one that says something else"
+        lines = error.log.replace(str(self._log.parent), "its folder").splitlines()
+        return f"{what}; last printed: {lines[-1].strip()[:MOST_LINE]}" if lines else what
 
     def _wait(self, limit_ns: int, deadline_ns: int) -> Reply:
         started = time.monotonic_ns()

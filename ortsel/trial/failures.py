@@ -14,6 +14,7 @@ from ortsel.trial.child import (
     ChildDiedError,
     ChildError,
     ChildHungError,
+    ChildNotStartedError,
     ChildTooBigError,
 )
 from ortsel.trial.messages import Failed
@@ -57,6 +58,8 @@ def failure_of_end(error: ChildError) -> Failure:
     if isinstance(error, ChildTooBigError):
         detail = f"{error.resident_bytes} bytes resident, at most {error.limit_bytes} allowed"
         return Failure(FailureKind.TRANSIENT, "out-of-memory", detail)
+    if isinstance(error, ChildNotStartedError):
+        return Failure(FailureKind.TRANSIENT, "no-process", error.reason)
     if isinstance(error, ChildCutError):
         detail = f"cut by the deadline after {error.waited_ns / 1e9:.3f} s"
         return Failure(FailureKind.TRANSIENT, "timeout", detail)

@@ -127,7 +127,9 @@ class Rig:
         try:
             self._folder = Path(tempfile.mkdtemp(prefix="ortsel-trial-", dir=scratch)).absolute()
         except OSError as error:
-            raise TrialsUnavailableError(str(error), "a folder that can be written to") from error
+            raise TrialsUnavailableError(
+                _reason(error), "a folder that can be written to"
+            ) from error
         resources = Resources(self._folder, os.getpid())
         self._finalizer = weakref.finalize(self, resources.release)
         try:
@@ -138,7 +140,7 @@ class Rig:
             files = tuple(self._written(index, feed) for index, feed in enumerate(every))
         except OSError as error:
             self.close()
-            raise TrialsUnavailableError(str(error), "room for the feeds on disk") from error
+            raise TrialsUnavailableError(_reason(error), "room for the feeds on disk") from error
         except BaseException:
             self.close()
             raise
@@ -369,6 +371,11 @@ def calls_for(latency_ns: int | None, limits: TrialLimits) -> int:
     enough = -(-limits.measurement_least_ns // latency_ns)
     room = max(1, limits.measurement_most_ns // latency_ns)
     return min(max(enough, limits.calls_least), room)
+
+
+def _reason(error: OSError) -> str:
+    """Say why without the path, which is another one each time."""
+    return error.strerror or type(error).__name__
 
 
 def _same_feed(one: Mapping[str, FeedValue], other: Mapping[str, FeedValue]) -> bool:

@@ -1,7 +1,9 @@
 """What a rig leaves behind: nothing, however it ends."""
 
+import errno
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -309,8 +311,9 @@ def test_a_deadline_that_is_over_costs_no_child(model: Path) -> None:
 
 
 def test_no_place_for_files_makes_trials_unavailable(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(TrialsUnavailableError, match="a folder that can be written to"):
+    with pytest.raises(TrialsUnavailableError, match="a folder that can be written to") as caught:
         Rig(model, REFERENCE, [FEED], None, scratch=tmp_path / "is-not-there")
+    assert "ortsel-trial-" not in str(caught.value), "another name each time"
 
 
 def test_at_most_one_candidate_lives_beside_the_reference(model: Path) -> None:
@@ -385,11 +388,58 @@ def test_a_program_that_never_greets_makes_trials_unavailable(
     model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\necho this is no worker >&2\nexit 7\n")
+    fake.write_text("#!/bin/sh\nprintf 'a trace\\n%s: this is no worker\\n' $6 >&2\nexit 7\n")
     fake.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(fake))
-    with (
-        Rig(model, REFERENCE, [FEED], None) as rig,
-        pytest.raises(TrialsUnavailableError, match="this is no worker"),
-    ):
-        rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
+    said = set()
+    for _ in range(2):
+        with (
+            Rig(model, REFERENCE, [FEED], None) as rig,
+            pytest.raises(
+                TrialsUnavailableError, match=r"exit code 7.*this is no worker"
+            ) as caught,
+        ):
+            rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
+        said.add(str(caught.value))
+    (text,) = said  # the same words each time, so that one warning is one
+    assert "ortsel-trial-" not in text
+    assert "a trace" not in text
+
+
+def descriptors_run_out(patch: pytest.MonkeyPatch) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+
+
+def processes_run_out(patch: pytest.MonkeyPatch) -> None:
+    """Nobody can make the system refuse a process to its administrator, as which tests may run."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    patch.setattr(subprocess, "Popen", refuse)
+
+
+def memory_runs_out(patch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    patch.setattr(subprocess, "Popen", refuse)
+
+
+@pytest.mark.parametrize("run_out", [descriptors_run_out, processes_run_out, memory_runs_out])
+def test_no_room_for_a_process_is_transient(
+    model: Path, monkeypatch: pytest.MonkeyPatch, run_out: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Rig(model, REFERENCE, [FEED], None) as rig:
+        try:
+            with monkeypatch.context() as patch:
+                run_out(patch)
+                with pytest.raises(TrialFailedError) as caught:
+                    rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        failure = caught.value.failure
+        assert (failure.kind, failure.code) == (FailureKind.TRANSIENT, "no-process")
+        assert rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30)) > 0
