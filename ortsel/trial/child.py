@@ -109,8 +109,17 @@ class CommandFailedError(OrtselError):
 class Child:
     """One running worker. Not thread-safe."""
 
-    def __init__(self, scratch: Path, name: str, limits: TrialLimits, deadline_ns: int) -> None:
+    def __init__(
+        self,
+        scratch: Path,
+        name: str,
+        limits: TrialLimits,
+        deadline_ns: int,
+        outer_scratch: Path | None = None,
+    ) -> None:
         """Start a worker and wait for its greeting.
+
+        Should this process end without closing, the worker removes `scratch` and `outer_scratch`.
 
         Raises `TrialsUnavailableError` where none can be started, `ChildNotStartedError` where
         there is no room for one now, `ChildCutError` at the deadline.
@@ -120,6 +129,7 @@ class Child:
         self._answers: queue.Queue[object] = queue.Queue()
         command = [*worker_command(), str(scratch), str(limits.niceness)]
         command.append(str(limits.address_space_bytes or 0))
+        command.extend([] if outer_scratch is None else [str(outer_scratch)])
         try:
             share = int(available_memory_bytes() * limits.memory_share)
             self._memory_bytes = limits.memory_bytes or share

@@ -100,6 +100,7 @@ class Rig:
         calling: Calling = Calling.NUMPY,
         tolerance: Tolerance = BY_TYPE,
         scratch: Path | None = None,
+        outer_scratch: Path | None = None,
         limits: TrialLimits = _DEFAULT_LIMITS,
         variant_models: Mapping[str, Path] | None = None,
         synthetic_feeds: bool = False,
@@ -107,8 +108,9 @@ class Rig:
         """Take a snapshot of the feeds (all of the same types and shapes); start nothing yet.
 
         `output_names` None asks for all outputs. `scratch` is the folder in which a private one is
-        made (None: the system's). `variant_models` are graph variants that were built before, by
-        name. With `synthetic_feeds` nobody sent the feeds, and what is verified on them is
+        made (None: the system's). `outer_scratch` is a folder of the caller's own, which the caller
+        removes; the children do so only after this process was killed. `variant_models` are graph
+        variants that were built before, by name. With `synthetic_feeds` nobody sent the feeds, and what is verified on them is
         provisional (E7).
 
         Raises `TrialsUnavailableError` where the feeds cannot be written anywhere.
@@ -130,7 +132,8 @@ class Rig:
             raise TrialsUnavailableError(
                 _reason(error), "a folder that can be written to"
             ) from error
-        resources = Resources(self._folder, os.getpid())
+        outer = None if outer_scratch is None else outer_scratch.absolute()
+        resources = Resources(self._folder, os.getpid(), outer)
         self._finalizer = weakref.finalize(self, resources.release)
         try:
             self._sent = 1 if all(_same_feed(feed, feeds[0]) for feed in feeds) else len(feeds)

@@ -36,6 +36,8 @@ class Resources:
     folder: Path
     owner: int
     """The process that made them; in a fork of it, releasing does nothing."""
+    outer: Path | None = None
+    """A folder around it that is somebody else's to remove, unless the owner is killed."""
     children: list[Child] = field(factory=list)
 
     def release(self) -> None:
@@ -191,7 +193,8 @@ class Sides:
                 self.drop(other.plan)
         serial = self._serial = self._serial + 1
         folder = self._resources.folder
-        child = Child(folder, f"child-{serial}", self._limits, deadline_ns)
+        outer = self._resources.outer
+        child = Child(folder, f"child-{serial}", self._limits, deadline_ns, outer)
         self._resources.children.append(child)
         try:
             side = self._loaded(plan, child, folder / f"first-{serial}.values", deadline_ns)

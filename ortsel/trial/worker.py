@@ -52,6 +52,10 @@ _logger: Final = logging.getLogger(__name__)
 PARENT_CHECK_S: Final = 1.0
 """How often the child looks whether its parent is still the one that started it."""
 
+ORPHANED_S: Final = 5.0
+"""How long after the end of its commands a child waits for its parent to be gone: a system closes
+the descriptors of a dying process first."""
+
 MOST_TEXT: Final = 4000
 """Characters of an error that are passed on; some of ONNX Runtime's quote whole graphs."""
 
@@ -202,7 +206,9 @@ def _arm_alarm(seconds: int) -> None:
         signal.alarm(seconds)
 
 
-def _read_commands(stream: BinaryIO, commands: "queue.Queue[Envelope]", scratch: Path) -> None:
+def _read_commands(
+    stream: BinaryIO, commands: "queue.Queue[Envelope]", scratch: Path, outer: Path | None
+) -> None:
     """Hand over commands until the parent is gone, then end the process, whatever it is doing."""
     parent = os.getppid()
     try:
@@ -212,19 +218,28 @@ def _read_commands(stream: BinaryIO, commands: "queue.Queue[Envelope]", scratch:
                 poll.register(stream, select.POLLIN)
                 while not poll.poll(PARENT_CHECK_S * 1000):
                     if os.getppid() != parent:
-                        _end_orphan(scratch)
+                        _end_orphan(parent, scratch, outer)
             message = read_frame(stream)
             if message is None:
                 break
             commands.put(envelope_from_json(message))
     except (FrameError, OSError) as error:
         _logger.warning("no further command: %s", error)
-    _end_orphan(scratch)
+    _end_orphan(parent, scratch, outer)
 
 
-def _end_orphan(scratch: Path) -> None:
-    """The parent ended without closing: nobody else removes what the trial left behind."""
+def _end_orphan(parent: int, scratch: Path, outer: Path | None) -> None:
+    """The parent ended without closing: nobody else removes what the trial left behind.
+
+    The outer folder is not the trial's: as long as the parent lives, it may be in use.
+    """
     shutil.rmtree(scratch, ignore_errors=True)
+    if outer is not None:
+        until = time.monotonic() + ORPHANED_S
+        while os.getppid() == parent and time.monotonic() < until:
+            time.sleep(0.01)
+        if os.getppid() != parent:
+            shutil.rmtree(outer, ignore_errors=True)
     os._exit(0)
 
 
@@ -254,6 +269,7 @@ def _limit_resources(address_space_bytes: int) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Greet, then answer commands until told to quit or left alone."""
     scratch, nice, address_space_bytes = Path(arguments[0]), int(arguments[1]), int(arguments[2])
+    outer = next((Path(argument) for argument in arguments[3:]), None)
     replies = _prepare_process(nice, address_space_bytes)
     import onnxruntime
 
@@ -268,7 +284,7 @@ def main(arguments: Sequence[str]) -> None:
     commands_in = os.fdopen(os.dup(0), "rb", buffering=0)
     commands: queue.Queue[Envelope] = queue.Queue()
     threading.Thread(
-        target=_read_commands, args=(commands_in, commands, scratch), daemon=True
+        target=_read_commands, args=(commands_in, commands, scratch, outer), daemon=True
     ).start()
     worker = Worker()
     while True:

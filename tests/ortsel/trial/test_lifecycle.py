@@ -215,9 +215,10 @@ def test_a_fork_that_closes_or_forgets_the_rig_does_not_touch_its_parents_trial(
     assert is_gone(after)
 
 
+@pytest.mark.parametrize("within", [True, False])
 @pytest.mark.parametrize("state", ["idle", "calling", "loading"])
 def test_children_end_when_their_parent_is_killed(
-    model: Path, scratch: Path, tmp_path: Path, state: str
+    model: Path, scratch: Path, tmp_path: Path, state: str, within: bool
 ) -> None:
     settings = SessionSettings()
     if state == "calling":
@@ -237,7 +238,14 @@ from tests.ortsel.trial.models import FEED
 libraries = {settings.custom_op_libraries!r}
 plan = Plan("reference", settings=SessionSettings(custom_op_libraries=libraries))
 limits = TrialLimits(creation_ns=5 * 10**9)
-rig = Rig(Path({str(model)!r}), plan, [FEED], None, scratch=Path({str(scratch)!r}), limits=limits)
+outer = Path({str(scratch)!r}) / "outer"
+outer.mkdir()
+inner = outer / "inner" if {within} else Path({str(scratch)!r})
+inner.mkdir(exist_ok=True)
+(outer / "model.onnx").write_bytes(b"a copy")
+rig = Rig(
+    Path({str(model)!r}), plan, [FEED], None, scratch=inner, outer_scratch=outer, limits=limits
+)
 rig.measure(plan, Purpose.WARMUP, time.monotonic_ns() + 60 * 10**9)
 print("ready", flush=True)
 time.sleep(600)
@@ -265,6 +273,17 @@ time.sleep(600)
     assert eventually(lambda: all(is_gone(pid) for pid in children), 30.0)
     if state != "loading":  # there, nothing of Python's runs any more that could remove it
         assert eventually(lambda: not list(scratch.iterdir()))
+
+
+def test_an_outer_folder_stays_the_callers_while_the_caller_lives(
+    model: Path, scratch: Path
+) -> None:
+    (scratch / "model.onnx").write_bytes(b"a copy")
+    with Rig(model, REFERENCE, [FEED], None, scratch=scratch, outer_scratch=scratch) as rig:
+        rig.validate(SINGLE, in_seconds(30))
+        os.kill(rig.process_ids()[REFERENCE.name], signal.SIGTERM)
+        rig.measure(REFERENCE, Purpose.WARMUP, in_seconds(30))
+    assert [file.name for file in scratch.iterdir()] == ["model.onnx"]
 
 
 def test_a_child_does_not_belong_to_the_terminals_group(model: Path) -> None:
