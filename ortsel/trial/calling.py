@@ -131,7 +131,7 @@ def to_ort_value(array: Array) -> "onnxruntime.OrtValue":
     """Return a CPU value over the array's own memory (a contiguous copy where it is strided)."""
     import onnxruntime
 
-    whole = np.ascontiguousarray(array)
+    whole = np.asarray(array, order="C")  # `ascontiguousarray` would give a scalar a dimension
     number = ONNX_NUMBERS.get(array.dtype.name)
     if number is None:
         return onnxruntime.OrtValue.ortvalue_from_numpy(whole)

@@ -110,8 +110,8 @@ class Rig:
         `output_names` None asks for all outputs. `scratch` is the folder in which a private one is
         made (None: the system's). `outer_scratch` is a folder of the caller's own, which the caller
         removes; the children do so only after this process was killed. `variant_models` are graph
-        variants that were built before, by name. With `synthetic_feeds` nobody sent the feeds, and what is verified on them is
-        provisional (E7).
+        variants that were built before, by name. With `synthetic_feeds` nobody sent the feeds, and
+        what is verified on them is provisional (E7).
 
         Raises `TrialsUnavailableError` where the feeds cannot be written anywhere.
         """

@@ -76,6 +76,17 @@ def test_a_bound_input_has_the_values_of_its_view(view: Any) -> None:
     assert np.array_equal(read, array)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, ml_dtypes.bfloat16])
+def test_a_bound_scalar_stays_a_scalar(dtype: type[np.generic]) -> None:
+    array = np.asarray(3).astype(dtype)
+    assert array.shape == (), "pointless unless it is a scalar"
+    value = to_ort_value(array)
+    assert value.shape() == []
+    read = from_ort_value(value)
+    assert isinstance(read, np.ndarray)
+    assert (read.shape, read.dtype, read.tobytes()) == ((), array.dtype, array.tobytes())
+
+
 @pytest.mark.parametrize(
     "dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.float16]
 )
