@@ -51,12 +51,13 @@ def unmet(kernel: Kernel, inputs: KernelInputs) -> tuple[Unmet, ...]:
         found.append(Unmet(Constraint.SIZE_AT_LEAST, f"{size}", f"{needs.size.at_least_bytes}"))
     if needs.size.at_most_bytes is not None and size > needs.size.at_most_bytes:
         found.append(Unmet(Constraint.SIZE_AT_MOST, f"{size}", f"{needs.size.at_most_bytes}"))
-    allowed = " or ".join(sorted(needs.dtypes))
-    found.extend(
-        Unmet(Constraint.DTYPE, f"{tensor.dtype} at input {position}", allowed)
-        for position, tensor in enumerate(inputs.tensors)
-        if tensor.dtype not in needs.dtypes
-    )
+    if not needs.dtypes.issuperset(inputs.dtypes):
+        allowed = " or ".join(sorted(needs.dtypes))
+        found.extend(
+            Unmet(Constraint.DTYPE, f"{tensor.dtype} at input {position}", allowed)
+            for position, tensor in enumerate(inputs.tensors)
+            if tensor.dtype not in needs.dtypes
+        )
     if inputs.alignment_bytes % needs.alignment_bytes:
         found.append(
             Unmet(Constraint.ALIGNMENT, f"{inputs.alignment_bytes}", f"{needs.alignment_bytes}")
@@ -68,10 +69,8 @@ def unmet(kernel: Kernel, inputs: KernelInputs) -> tuple[Unmet, ...]:
             for position, tensor in enumerate(inputs.tensors)
             if not any(matches(tensor.shape, pattern) for pattern in needs.shapes)
         )
-    found.extend(
-        Unmet(Constraint.FEATURE, "absent", feature)
-        for feature in sorted(needs.features - inputs.features)
-    )
+    if missing := needs.features - inputs.features:
+        found.extend(Unmet(Constraint.FEATURE, "absent", feature) for feature in sorted(missing))
     return tuple(found)
 
 

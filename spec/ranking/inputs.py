@@ -71,3 +71,8 @@ class KernelInputs:
     def size_bytes(self) -> int:
         """Bytes of all inputs together."""
         return sum(tensor.size_bytes for tensor in self.tensors)
+
+    @cached_property
+    def dtypes(self) -> frozenset[str]:
+        """Element types of all inputs."""
+        return frozenset(tensor.dtype for tensor in self.tensors)

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
+from typing import Final
 
 from attrs import field, frozen
 
@@ -56,11 +57,27 @@ class Weights:
 class Terms:
     """The five terms of one kernel, each from 0 (bad) to 1 (good)."""
 
-    execution_time: Fraction = field(validator=unit_interval("R4"))
-    memory: Fraction = field(validator=unit_interval("R5"))
-    cache_efficiency: Fraction = field(validator=unit_interval("R6"))
-    history: Fraction = field(validator=unit_interval("R7"))
-    switching: Fraction = field(validator=unit_interval("R9"))
+    execution_time: Fraction
+    memory: Fraction
+    cache_efficiency: Fraction
+    history: Fraction
+    switching: Fraction
+
+    def __attrs_post_init__(self) -> None:
+        # One look at all five, since a ranking makes many; the rule is named where it breaks.
+        for name, rule in _RULES:
+            value = getattr(self, name)
+            if type(value) is not Fraction or not 0 <= value.numerator <= value.denominator:
+                raise InvalidValue(name, repr(value), "a Fraction from 0 to 1", rule)
+
+
+_RULES: Final = (
+    ("execution_time", "R4"),
+    ("memory", "R5"),
+    ("cache_efficiency", "R6"),
+    ("history", "R7"),
+    ("switching", "R9"),
+)
 
 
 def score(terms: Terms, weights: Weights) -> Fraction:
