@@ -1,8 +1,8 @@
 """A drop-in `onnxruntime.InferenceSession` that serves the fastest verified way to run a model.
 
-`import ortsel as ort` gives every name that `onnxruntime` has; `InferenceSession`, `SessionOptions`
-and `IOBinding` are ortsel's own subclasses. ONNX Runtime itself is imported at the first use of a
-name that needs it.
+`import ortsel as ort` gives every name that `onnxruntime` has, its `__version__` included;
+`InferenceSession`, `SessionOptions` and `IOBinding` are ortsel's own subclasses. ONNX Runtime
+itself is imported at the first use of a name that needs it.
 """
 
 from importlib import import_module
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 if find_spec("onnxruntime") is None:
     raise MissingPackageError("ortsel", "onnxruntime", "cpu")
+_spec = find_spec("spec")
+if _spec is None or find_spec("spec.canonical_json") is None:
+    _place = None if _spec is None else _spec.origin or _spec.submodule_search_locations
+    _message = (
+        f"ortsel needs its own package 'spec', but Python finds {_place}: rename or move that"
+    )
+    raise ImportError(_message, name="spec")
 
 _OWN = {
     "Explanation": "ortsel.explain",
@@ -56,7 +63,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _OWN:
         value = getattr(import_module(_OWN[name]), name)
-    elif name.startswith("__"):
+    elif name.startswith("__") and name != "__version__":
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, assert_never
 
 from attrs import frozen
 
+from ortsel.loaded_model import LoadedModel
 from ortsel.model_file import check_model_file, model_file
 from ortsel.plan import Plan
 from ortsel.progress import Progress, Stage
@@ -19,6 +20,7 @@ from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import SECOND_NS, TrialLimits
 from ortsel.trial.rig import CannotVerify, Rig, Verified
 from ortsel.trial.variant_child import build_variant_in_child
+from ortsel.variant_cache import VariantCache, VariantMissingError
 from ortsel.verification.comparison import Different, Equal, Incomparable, compare
 from ortsel.verification.tolerance import BY_TYPE
 from spec.engine.effect import Purpose
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     import onnxruntime
 
     Feed = Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]
+
+ORT_MAGIC: Final = b"ORTM"
+"""Bytes 4 to 8 of a model in ONNX Runtime's own format."""
 
 HANG_SHARE: Final = 8
 """A single call that takes this part of a whole search's budget hangs, for all that matters."""
@@ -43,15 +48,15 @@ class Call:
     output_names: tuple[str, ...]
     """Outputs asked for, in order."""
     calling: Calling
-    reference_outputs: Sequence[Any]
-    """What the reference returned for it."""
+    reference_outputs: Callable[[], Sequence[Any]]
+    """Gives what the reference returned for it."""
 
 
 @frozen
 class Subject:
     """What is tried: one model and the plans for it."""
 
-    model: Path | bytes
+    model: LoadedModel
     plans: tuple[Plan, ...]
     """The reference first."""
     session_of: "Callable[[Plan], onnxruntime.InferenceSession | None]"
@@ -60,6 +65,9 @@ class Subject:
     synthetic_feeds: bool
     """Nobody sent the feeds: what is verified on them is provisional."""
     progress: Callable[[Progress], None] | None
+    may_build_variants: bool
+    """Whether a graph variant may be built now, which takes seconds."""
+    variants: VariantCache
 
 
 class CallTrials:
@@ -89,10 +97,10 @@ class CallTrials:
 
     @cached_property
     def _model_path(self) -> Path:
-        model = self._subject.model
+        model = self._subject.model.source
         if isinstance(model, Path):
             return model
-        path = self._scratch / "model.onnx"
+        path = self._scratch / ("model.ort" if model[4:8] == ORT_MAGIC else "model.onnx")
         path.write_bytes(model)
         return path
 
@@ -138,27 +146,32 @@ class CallTrials:
         self._tell(Stage.VALIDATING, candidate)
         stored, self._stored = self._stored, None
         if stored is not None and stored.origin is Origin.LOCAL:
-            self.check_here(candidate)
+            self.check_here(candidate, deadline_ns)
             return Verified(1, self._subject.synthetic_feeds)
         return self._rig.validate(self._plan(candidate), deadline_ns)
 
-    def check_here(self, candidate: int) -> "onnxruntime.InferenceSession":
+    def check_here(
+        self, candidate: int, deadline_ns: int | None = None
+    ) -> "onnxruntime.InferenceSession":
         """Return the session of a plan, built in this process and equal on the call that asked.
 
         Raises `TrialFailedError`: unsupported when it cannot be built, rejected when it differs.
+        Raises `VariantMissingError` when its graph variant is not there and must not be built now,
+        `ModelChangedError` when the model's files are not what the session loaded.
         """
         if candidate in self._checked:
             return self._checked[candidate]
         self._tell(Stage.CHECKING, candidate)
         plan = self._plan(candidate)
-        session = self._subject.session_of(plan) or self._build(plan)
+        session = self._subject.session_of(plan) or self._build(plan, deadline_ns)
+        self._subject.model.content()
         call = self._call
         try:
             outputs = session.run(list(call.output_names), dict(call.feed))
         except Exception as error:
             failure = Failure(FailureKind.CRASHED, "failed-in-process", str(error))
             raise TrialFailedError(plan.name, failure) from error
-        verdict = compare(call.reference_outputs, outputs, call.output_names, BY_TYPE)
+        verdict = compare(call.reference_outputs(), outputs, call.output_names, BY_TYPE)
         match verdict:
             case Equal():
                 self._checked[candidate] = session
@@ -171,10 +184,10 @@ class CallTrials:
                 assert_never(verdict)
         raise TrialFailedError(plan.name, failure)
 
-    def _build(self, plan: Plan) -> "onnxruntime.InferenceSession":
+    def _build(self, plan: Plan, deadline_ns: int | None) -> "onnxruntime.InferenceSession":
         try:
-            return build_session(self._variant_model(plan), plan)
-        except TrialFailedError:
+            return build_session(self._variant_model(plan, deadline_ns), plan)
+        except (TrialFailedError, VariantMissingError):
             raise
         except Exception as error:
             failure = Failure(FailureKind.UNSUPPORTED, "not-built-in-process", str(error))
@@ -187,16 +200,24 @@ class CallTrials:
         self._seen.add(candidate)
         return plan
 
-    def _variant_model(self, plan: Plan) -> Path | bytes:
-        """Return the model that a plan loads. What the trials built already is used again."""
+    def _variant_model(self, plan: Plan, deadline_ns: int | None) -> Path | bytes:
+        """Return the model that a plan loads. What was built once is used again."""
+        subject = self._subject
         if not plan.variant:
-            return self._subject.model
+            return subject.model.source
         if (file := model_file(plan)) is not None:
             return file
+        content = subject.model.content().digest
         if self._rig_started and (built := self._rig.variant_path(plan)) is not None:
+            subject.variants.keep(content, plan.variant, built)
             return built
+        if (kept := subject.variants.find(content, plan.variant)) is not None:
+            return kept
+        if not subject.may_build_variants:
+            raise VariantMissingError(plan.variant)
         target = self._scratch / f"{len(self._checked)}-variant.onnx"
-        build_variant_in_child(plan.variant, self._model_path, target)
+        build_variant_in_child(plan.variant, self._model_path, target, deadline_ns)
+        subject.variants.keep(content, plan.variant, target)
         return target
 
     def _tell(self, stage: Stage, candidate: int) -> None:

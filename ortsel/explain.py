@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from spec.report import CandidateReport
 
@@ -40,6 +40,10 @@ class WorkloadExplanation:
     def kept(cls, workload: str, reason: str) -> "WorkloadExplanation":
         """Return the explanation of a shape that keeps the reference without a decision."""
         return cls(workload, "reference", "failed", verified=False, ratio=None, reason=reason)
+
+    def withdrawn(self, reference: str, reason: str) -> "WorkloadExplanation":
+        """Return the explanation of the same shape after its plan was taken back."""
+        return evolve(self, plan=reference, verified=False, ratio=None, reason=reason)
 
     def row(self) -> dict[str, Cell]:
         """Return the decision as plain values."""

@@ -7,6 +7,8 @@ import numpy as np
 import onnxruntime
 from attrs import frozen
 
+from ortsel.trial.calling import from_ort_value
+
 
 @frozen
 class _Input:
@@ -32,11 +34,16 @@ class IOBinding(onnxruntime.IOBinding):
         self._signature: Hashable | None = None
 
     def signature(self) -> Hashable:
-        """Return what is bound, by name, type and shape, as a value to look up by."""
+        """Return what is bound, by name, type and shape, as a value to look up by.
+
+        Outputs that lie over inputs, or over each other, are part of it: the same shapes bound
+        apart are another call.
+        """
         if self._signature is None:
             self._signature = (
                 tuple((name, bound.description) for name, bound in self._seen_inputs.items()),
                 tuple((name, bound.description) for name, bound in self._seen_outputs.items()),
+                self._overlaps(),
             )
         return self._signature
 
@@ -49,24 +56,42 @@ class IOBinding(onnxruntime.IOBinding):
         for name, bound in self._seen_inputs.items():
             if bound.value is None:
                 return f"input {name} is bound by address"
-            if isinstance(bound.value, onnxruntime.OrtValue) and not _is_cpu_tensor(bound.value):
-                return f"input {name} is not a tensor in CPU memory"
-        addresses = {_address(bound.value) for bound in self._seen_inputs.values()}
+            if not _is_plain(bound.value):
+                return f"input {name} is not a contiguous numeric tensor in CPU memory"
         for name, output in self._seen_outputs.items():
-            if output.description != ("cpu",) and not isinstance(
-                output.value, onnxruntime.OrtValue
-            ):
+            if output.value is None and output.description != ("cpu",):
                 return f"output {name} is bound by address or outside CPU memory"
-            if output.value is not None:
-                if not _is_cpu_tensor(output.value):
-                    return f"output {name} is not a tensor in CPU memory"
-                if _address(output.value) in addresses:
-                    return f"output {name} overwrites an input"
-        return ""
+            if output.value is not None and not _is_plain(output.value):
+                return f"output {name} is not a numeric tensor in CPU memory"
+        return "bound buffers overlap" if self._overlaps() else ""
 
-    def snapshot(self) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-        """Return copies of the bound inputs. Only where `obstacle` is empty."""
-        return {name: _copy(bound.value) for name, bound in self._seen_inputs.items()}
+    def snapshot(self) -> dict[str, np.ndarray[Any, np.dtype[Any]]] | None:
+        """Return copies of the bound inputs, or None where `obstacle` says why there are none."""
+        if self.obstacle():
+            return None
+        copies: dict[str, np.ndarray[Any, np.dtype[Any]]] = {}
+        for name, bound in self._seen_inputs.items():
+            value = bound.value
+            copy = from_ort_value(value) if isinstance(value, onnxruntime.OrtValue) else value
+            copies[name] = np.array(copy, copy=True, order="C")
+        return copies
+
+    def results(self) -> list[object]:
+        """Return copies of the outputs of the last run, in the order of binding.
+
+        Only numeric tensors are read; anything else is a value that compares equal to nothing.
+        """
+        return [from_ort_value(value) for value in self.get_outputs()]
+
+    def _overlaps(self) -> bool:
+        """Whether an output lies over an input or over another output."""
+        inputs = [_extent(bound.value) for bound in self._seen_inputs.values()]
+        outputs = [_extent(bound.value) for bound in self._seen_outputs.values()]
+        return any(
+            one[0] < other[1] and other[0] < one[1]
+            for position, one in enumerate(outputs)
+            for other in (*inputs, *outputs[:position])
+        )
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Bind an array in CPU memory; later edits of the array are seen by the next run."""
@@ -147,17 +172,22 @@ def _describe(value: Any) -> Hashable:
     return (value.data_type(), tuple(value.shape()), value.device_name())
 
 
-def _is_cpu_tensor(value: Any) -> bool:
-    return bool(value.is_tensor() and value.device_name().lower() == "cpu")
+def _is_plain(value: Any) -> bool:
+    if not isinstance(value, onnxruntime.OrtValue):
+        return bool(
+            type(value) is np.ndarray and value.dtype.kind not in "OSU" and value.flags.c_contiguous
+        )
+    if not value.is_tensor() or value.device_name().lower() != "cpu":
+        return False
+    return "string" not in value.data_type()
 
 
-def _address(value: Any) -> int:
+def _extent(value: Any) -> tuple[int, int]:
+    """Return the first address of a buffer and the one behind it; the same twice where unknown."""
+    if value is None or not _is_plain(value):
+        return (0, 0)
     if isinstance(value, onnxruntime.OrtValue):
-        return int(value.data_ptr())
-    return int(value.__array_interface__["data"][0])
-
-
-def _copy(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    if isinstance(value, onnxruntime.OrtValue):
-        return np.array(value.numpy(), copy=True)
-    return np.array(value, copy=True, order="C")
+        address = int(value.data_ptr())
+        return (address, address + int(value.tensor_size_in_bytes()))
+    address = int(value.__array_interface__["data"][0])
+    return (address, address + int(value.nbytes))

@@ -5,13 +5,16 @@ why a trial in a child process says something about the session that will serve.
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
 from spec.canonical_json import Json
 
 Attribute: TypeAlias = bool | int | str
+
+VARIANT_SCHEMA: Final = 1
+"""Raised when a graph variant of the same name is built in another way."""
 
 
 _Value = TypeVar("_Value", bound=Attribute)
@@ -99,4 +102,5 @@ class Plan:
                 "free_dimensions": dict(self.settings.free_dimensions),
             },
             "variant": self.variant,
+            "variant_schema": VARIANT_SCHEMA,
         }

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import attrs
 from attrs import evolve, field, frozen
 
 from ortsel.errors import UsageError
@@ -72,10 +71,30 @@ def _policy(_: object, __: object, value: Policy) -> None:
 def _store(value: "str | os.PathLike[str] | None") -> str | None:
     if value is None:
         return None
+    need = "a path without NUL characters as text, or None for no file"
     try:
-        return os.fspath(value)
+        place = os.fspath(value)
     except TypeError as error:
-        raise UsageError("store", repr(value), "a path, or None for no file") from error
+        raise UsageError("store", repr(value), need) from error
+    if not isinstance(place, str) or not place or "\0" in place:
+        raise UsageError("store", repr(value), need)
+    return place
+
+
+def _candidates(_: object, __: object, value: Candidates) -> None:
+    plans = isinstance(value, Sequence) and all(isinstance(plan, Plan) for plan in value)
+    if value is not None and not callable(value) and not plans:
+        raise UsageError("candidates", repr(value), "None, plans, or a function that makes plans")
+
+
+def _yes_or_no(_: object, __: object, value: object) -> None:
+    if not isinstance(value, bool):
+        raise UsageError("synthetic_feeds", repr(value), "True or False")
+
+
+def _listener(_: object, __: object, value: "Callable[[Progress], None] | None") -> None:
+    if value is not None and not callable(value):
+        raise UsageError("progress", repr(value), "None or a function of a Progress")
 
 
 @frozen
@@ -91,17 +110,19 @@ class SelectionConfig:
     """Wall-clock seconds for one search."""
     policy: Policy = field(factory=Policy, validator=_policy)
     """Thresholds and rules. Its mode, budget and seed are taken from this value instead."""
-    candidates: Candidates = None
+    candidates: Candidates = field(default=None, validator=_candidates)
     """Plans to try besides the reference, or a function that makes them from facts about the
     machine and the model; None is ortsel's own catalogue."""
     seed: int = field(default=0, validator=_seed)
     """Source of the order of measurements."""
     max_shapes: int = field(default=256, validator=_max_shapes)
     """How many shapes one session remembers a choice for; the first in leaves first."""
-    synthetic_feeds: bool = False
+    synthetic_feeds: bool = field(default=False, validator=_yes_or_no)
     """Whether the inputs are made up rather than really sent. What is verified on them alone is
     provisional: it is verified again, on real ones, before it serves."""
-    progress: "Callable[[Progress], None] | None" = field(default=None, eq=False)
+    progress: "Callable[[Progress], None] | None" = field(
+        default=None, eq=False, validator=_listener
+    )
     """Called during a search, from the thread that searches."""
 
     def effective_policy(self) -> Policy:
@@ -121,8 +142,3 @@ def as_config(value: "SelectionConfig | None") -> SelectionConfig:
     if not isinstance(value, SelectionConfig):
         raise UsageError("selection", repr(value), "an ortsel.SelectionConfig or None")
     return value
-
-
-def fields() -> tuple[str, ...]:
-    """Names of what can be set, for messages and documentation."""
-    return tuple(attribute.name for attribute in attrs.fields(SelectionConfig))

@@ -6,30 +6,46 @@ and every call that no verified plan serves runs on it unchanged.
 
 import logging
 import os
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from time import monotonic_ns
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from attrs import evolve
+from attrs import evolve, frozen
 from onnxruntime.capi.onnxruntime_pybind11_state import EPFail
 
 from ortsel.call_trials import Call
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.io_binding import IOBinding
-from ortsel.plan import Plan, Provider
+from ortsel.loaded_model import LoadedModel
+from ortsel.plan import Plan
+from ortsel.reference_plan import reference_plan
 from ortsel.selection_config import SelectionConfig, SelectionMode, as_config
 from ortsel.selectors import selector_for
 from ortsel.session_options import SessionOptions
-from ortsel.session_settings import read_settings
 from ortsel.session_tuner import Choice, Choices, SessionTuner, reference_for_ever
 from ortsel.trial.calling import Calling
 from ortsel.workload import run_signature
 from spec.engine.statistics import Statistics
 
 log = logging.getLogger("ortsel")
+
+
+@frozen(eq=False)
+class _Connection:
+    """What one reference session serves with.
+
+    A call reads it once and uses it to its end, so that a session that is built anew meanwhile gets
+    nothing of the old one's.
+    """
+
+    native: Any
+    """ONNX Runtime's session behind the reference."""
+    tuner: SessionTuner
+    choices: Choices
+    output_names: list[str]
 
 
 class InferenceSession(onnxruntime.InferenceSession):
@@ -40,6 +56,9 @@ class InferenceSession(onnxruntime.InferenceSession):
 
     Raises `ortsel.UsageError` when `selection` is not a configuration, before anything is built.
     """
+
+    _ortsel_connection: _Connection | None = None
+    _ortsel_obstacle: str = "the session is not built yet"
 
     def __init__(
         self,
@@ -52,13 +71,10 @@ class InferenceSession(onnxruntime.InferenceSession):
         **kwargs: Any,
     ) -> None:
         self._ortsel_config = as_config(selection)
-        self._ortsel_choices: Choices | None = None
-        self._ortsel_tuner: SessionTuner | None = None
-        self._ortsel_obstacle = ""
-        self._ortsel_keywords = kwargs
         self._ortsel_options = sess_options
+        self._ortsel_loading_ns = time.time_ns()
         super().__init__(path_or_bytes, sess_options, providers, provider_options, **kwargs)
-        self._ortsel_connect(providers, provider_options)
+        self._ortsel_connect(providers, provider_options, kwargs.get("disabled_optimizers") or ())
 
     def run(
         self,
@@ -67,44 +83,52 @@ class InferenceSession(onnxruntime.InferenceSession):
         run_options: Any = None,
     ) -> Any:
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does."""
-        choices = self._ortsel_choices
-        if choices is None or run_options is not None:
+        connection = self._ortsel_connection
+        if connection is None or run_options is not None:
             return super().run(output_names, input_feed, run_options)
         signature = run_signature(output_names, input_feed)
         if signature is None:
             return super().run(output_names, input_feed)
-        choice = choices.get(signature)
-        if choice is None or choice.until_ns <= monotonic_ns():
-            return self._ortsel_first_run(signature, output_names, input_feed)
+        choice = connection.choices.get(signature)
+        if choice is None or choice.until_ns <= time.monotonic_ns():
+            return self._ortsel_first_run(connection, signature, output_names, input_feed)
         run = choice.run
         if run is None:
             return super().run(output_names, input_feed)
         try:
             # By name, always: a plan's own order of outputs may be another.
-            return run(output_names or self._ortsel_output_names, input_feed, None)
-        except Exception as error:
-            if choice.session is None:
-                if not isinstance(error, EPFail):
-                    raise
-            else:
-                log.warning("ortsel: a plan failed; the reference runs", exc_info=True)
-                self._ortsel_withdraw(signature, error)
-            return super().run(output_names, input_feed)
+            return run(output_names or connection.output_names, input_feed, None)
+        except Exception as error:  # noqa: BLE001
+            failure = error
+        if choice.session is None and not isinstance(failure, EPFail):
+            raise failure
+        outputs = super().run(output_names, input_feed)
+        if choice.session is not None:
+            self._ortsel_withdraw(connection, choice, failure)
+        return outputs
 
     def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
         """Compute the bound outputs, as `onnxruntime.InferenceSession.run_with_iobinding` does."""
-        choices = self._ortsel_choices
-        if choices is None or run_options is not None or not self._ortsel_owns(iobinding):
+        connection = self._ortsel_connection
+        if connection is None or run_options is not None or not self._ortsel_owns(iobinding):
             super().run_with_iobinding(iobinding, run_options)
             return
         signature = iobinding.signature()
-        choice = choices.get(signature)
-        if choice is None or choice.until_ns <= monotonic_ns():
-            self._ortsel_first_bound_run(signature, iobinding)
-        elif choice.session is None:
+        choice = connection.choices.get(signature)
+        if choice is None or choice.until_ns <= time.monotonic_ns():
+            self._ortsel_first_bound_run(connection, signature, iobinding)
+            return
+        if choice.session is None:
             super().run_with_iobinding(iobinding)
+            return
+        try:
+            choice.session._sess.run_with_iobinding(iobinding._iobinding, None)
+        except Exception as error:  # noqa: BLE001
+            failure = error
         else:
-            self._ortsel_bound_run(choice.session, signature, iobinding)
+            return
+        super().run_with_iobinding(iobinding)
+        self._ortsel_withdraw(connection, choice, failure)
 
     def io_binding(self) -> IOBinding:
         """Return a binding for `run_with_iobinding`."""
@@ -112,48 +136,65 @@ class InferenceSession(onnxruntime.InferenceSession):
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
         """Build the session anew with other providers, as ONNX Runtime does, and decide anew."""
-        self._ortsel_choices = None
+        self._ortsel_connection = None
+        self._ortsel_loading_ns = time.time_ns()
         super().set_providers(providers, provider_options)
-        self._ortsel_connect(providers, provider_options)
+        self._ortsel_connect(providers, provider_options, ())
 
     def explain(self) -> Explanation:
         """Return what this session serves for each shape and why; prints, and has `rows()`."""
-        if self._ortsel_tuner is None:
+        connection = self._ortsel_connection
+        if connection is None:
             return Explanation((), self._ortsel_obstacle)
-        return self._ortsel_tuner.explain()
+        return connection.tuner.explain()
 
     def statistics(self) -> Statistics:
         """Return the counters of the selector.
 
         Sessions of one process share a selector where their policy and their store are equal.
         """
-        if self._ortsel_tuner is None:
-            return Statistics()
-        return self._ortsel_tuner.statistics()
+        connection = self._ortsel_connection
+        return Statistics() if connection is None else connection.tuner.statistics()
 
-    def _ortsel_connect(self, providers: Any, provider_options: Any) -> None:
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse to be pickled with ONNX Runtime's own words."""
+        return self._sess.__reduce_ex__(protocol)
+
+    def _ortsel_connect(
+        self, providers: Any, provider_options: Any, disabled_optimizers: Sequence[str]
+    ) -> None:
+        """Start selecting for the session that was just built.
+
+        Nothing that fails here is raised: ONNX Runtime has accepted the caller's arguments.
+        """
+        self._ortsel_connection = None
+        try:
+            self._ortsel_obstacle = self._ortsel_find_obstacle(providers)
+            if not self._ortsel_obstacle:
+                reference = reference_plan(
+                    self.get_providers(),
+                    providers,
+                    provider_options,
+                    self._ortsel_options,
+                    disabled_optimizers,
+                )
+                self._ortsel_connection = self._ortsel_connected(reference)
+        except Exception as error:
+            log.exception("ortsel: never tuned")
+            self._ortsel_obstacle = f"{type(error).__name__}: {error}"
+        if self._ortsel_obstacle and self._ortsel_config.mode is not SelectionMode.DISABLED:
+            log.info("ortsel: never tuned: %s", self._ortsel_obstacle)
+
+    def _ortsel_connected(self, reference: Plan) -> _Connection:
         config = self._ortsel_config
-        self._ortsel_tuner = None
-        self._ortsel_choices = None
-        self._ortsel_obstacle = self._ortsel_find_obstacle(providers)
-        self._ortsel_output_names = [output.name for output in self.get_outputs()]
-        if self._ortsel_obstacle:
-            if config.mode is not SelectionMode.DISABLED:
-                log.info("ortsel: never tuned: %s", self._ortsel_obstacle)
-            return
-        reference = Plan(
-            "reference",
-            _as_plan_providers(providers, provider_options),
-            read_settings(self._ortsel_options),
-            disabled_optimizers=tuple(
-                sorted(self._ortsel_keywords.get("disabled_optimizers") or ())
-            ),
-            notes="the session as it is without ortsel",
+        path = self._model_path
+        model = LoadedModel.of(
+            self._model_bytes if path is None else Path(path), self._ortsel_loading_ns
         )
-        model = self._model_bytes if self._model_path is None else Path(self._model_path)
         selector = selector_for(config.effective_policy(), config.store)
-        self._ortsel_tuner = SessionTuner(model, reference, self.get_providers(), config, selector)
-        self._ortsel_choices = Choices()
+        tuner = SessionTuner(model, reference, self.get_providers(), config, selector)
+        names = [output.name for output in self.get_outputs()]
+        return _Connection(self._sess, tuner, Choices(), names)
 
     def _ortsel_find_obstacle(self, providers: Any) -> str:
         """Return why no other plan may ever serve this session; empty when one may."""
@@ -167,89 +208,74 @@ class InferenceSession(onnxruntime.InferenceSession):
         options = self._ortsel_options
         if options is None:
             return ""
+        if not isinstance(options, SessionOptions):
+            return (
+                "the options are onnxruntime.SessionOptions, which cannot be read back: "
+                "use ortsel.SessionOptions"
+            )
+        if methods := options.not_portable():
+            return f"no other process can be given what {', '.join(methods)} set"
         if not options.use_per_session_threads:
             return "the session uses the process's global thread pool"
         if options.enable_profiling:
             return "profiling is on, and must see every run"
-        if isinstance(options, SessionOptions) and (methods := options.not_portable()):
-            return f"no other process can be given what {', '.join(methods)} set"
-        if not providers and hasattr(options, "has_providers") and options.has_providers():
+        if not providers and options.has_providers():
             return "providers were set on the session options"
         return ""
 
-    def _ortsel_remember(self, signature: Hashable, choice: Choice) -> None:
-        """Let a choice serve calls like this one, the first in leaving first."""
-        choices = self._ortsel_choices
-        if choices is None:
-            return
-        choices.pop(signature, None)
-        while len(choices) >= self._ortsel_config.max_shapes:
-            choices.pop(next(iter(choices)), None)
-        choices[signature] = choice
-
     def _ortsel_first_run(
-        self, signature: Hashable, output_names: Sequence[str] | None, feed: Mapping[str, Any]
+        self,
+        connection: _Connection,
+        signature: Hashable,
+        output_names: Sequence[str] | None,
+        feed: Mapping[str, Any],
     ) -> Any:
         outputs = super().run(output_names, feed)
-        tuner = self._ortsel_tuner
-        if tuner is None:
-            return outputs
         if not all(type(value) is np.ndarray for value in feed.values()):
             # Whether an OrtValue may be used here is asked by ONNX Runtime's wrapper at every call.
-            tuner.note(signature, WorkloadExplanation.kept("a call with OrtValues", "never tuned"))
-            self._ortsel_remember(signature, reference_for_ever())
+            reason = WorkloadExplanation.kept("a call with OrtValues", "never tuned")
+            connection.tuner.note(signature, reason)
+            self._ortsel_remember(connection, signature, reference_for_ever())
             return outputs
-        names = tuple(output_names or self._ortsel_output_names)
-        choice = tuner.decide(signature, Call(dict(feed), names, Calling.NUMPY, outputs))
-        session = self if choice.session is None else choice.session
-        self._ortsel_remember(signature, evolve(choice, run=session._sess.run))
+        names = tuple(output_names or connection.output_names)
+        choice = connection.tuner.decide(
+            signature, lambda: Call(dict(feed), names, Calling.NUMPY, lambda: outputs)
+        )
+        native = connection.native if choice.session is None else choice.session._sess
+        self._ortsel_remember(connection, signature, evolve(choice, run=native.run))
         return outputs
 
-    def _ortsel_first_bound_run(self, signature: Hashable, binding: IOBinding) -> None:
-        tuner = self._ortsel_tuner
-        obstacle = binding.obstacle()
-        if tuner is None or obstacle:
-            super().run_with_iobinding(binding)
-            if tuner is not None:
-                tuner.note(signature, WorkloadExplanation.kept("bound run", obstacle))
-                self._ortsel_remember(signature, reference_for_ever())
-            return
-        feed = binding.snapshot()
+    def _ortsel_first_bound_run(
+        self, connection: _Connection, signature: Hashable, binding: IOBinding
+    ) -> None:
+        tuner = connection.tuner
+        # What a search needs is copied only where one can follow, and before the run: the caller
+        # may have bound outputs over what the next step reads.
+        feed = None if tuner.asks_nobody() else binding.snapshot()
         super().run_with_iobinding(binding)
-        outputs = binding.copy_outputs_to_cpu()
-        call = Call(feed, tuple(binding.output_names()), Calling.BOUND_CPU, outputs)
-        self._ortsel_remember(signature, tuner.decide(signature, call))
+        if feed is None and not tuner.asks_nobody():
+            tuner.note(signature, WorkloadExplanation.kept("a bound run", binding.obstacle()))
+            self._ortsel_remember(connection, signature, reference_for_ever())
+            return
+        names = tuple(binding.output_names())
+        choice = tuner.decide(
+            signature, lambda: Call(feed or {}, names, Calling.BOUND_CPU, binding.results)
+        )
+        self._ortsel_remember(connection, signature, choice)
 
-    def _ortsel_bound_run(self, session: Any, signature: Hashable, binding: IOBinding) -> None:
-        try:
-            session._sess.run_with_iobinding(binding._iobinding, None)
-        except Exception as error:
-            log.warning("ortsel: a plan failed while serving; the reference runs", exc_info=True)
-            self._ortsel_withdraw(signature, error)
-            super().run_with_iobinding(binding)
+    def _ortsel_remember(
+        self, connection: _Connection, signature: Hashable, choice: Choice
+    ) -> None:
+        """Let a choice serve calls like this one, the first in leaving first."""
+        connection.choices.remember(signature, choice, self._ortsel_config.max_shapes)
 
-    def _ortsel_withdraw(self, signature: Hashable, error: Exception) -> None:
-        self._ortsel_remember(signature, reference_for_ever())
-        if self._ortsel_tuner is not None:
-            self._ortsel_tuner.withdraw(signature, f"failed while serving: {error}")
+    def _ortsel_withdraw(self, connection: _Connection, choice: Choice, failure: Exception) -> None:
+        """Stop serving a plan that failed where the reference did not."""
+        log.warning("ortsel: a plan failed while serving; the reference ran", exc_info=failure)
+        for signature in connection.choices.without(choice.session):
+            connection.tuner.withdraw(signature, f"failed while serving: {failure}")
 
     def _ortsel_owns(self, binding: Any) -> bool:
         """Whether this session made the binding. Any other is ONNX Runtime's to judge."""
         owner = getattr(binding, "_session", self._sess)
         return isinstance(binding, IOBinding) and owner is self._sess
-
-
-def _as_plan_providers(providers: Any, provider_options: Any) -> tuple[Provider, ...] | None:
-    """Return the caller's providers as values.
-
-    ONNX Runtime has accepted them already; a name that appears twice counts once, as it does there.
-    """
-    if providers is None:
-        return None
-    named: dict[str, dict[str, str]] = {}
-    for position, provider in enumerate(providers):
-        name, options = provider if isinstance(provider, tuple) else (provider, {})
-        if provider_options is not None:
-            options = provider_options[position]
-        named.setdefault(name, {str(key): str(value) for key, value in options.items()})
-    return tuple(Provider(name, tuple(options.items())) for name, options in named.items())

@@ -14,6 +14,8 @@ class SessionOptions(onnxruntime.SessionOptions):
     in memory, callbacks, devices) makes a session that is never tuned, and says so.
     """
 
+    __slots__ = ("_config", "_free_denotations", "_free_dimensions", "_libraries", "_not_portable")
+
     def __init__(self) -> None:
         super().__init__()
         self._config: dict[str, str] = {}

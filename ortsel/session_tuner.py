@@ -4,8 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
@@ -16,14 +14,16 @@ from ortsel.environment import read_environment
 from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.fork import keep_for_ever, starts_over
-from ortsel.model_content import content_hash
+from ortsel.loaded_model import LoadedModel
 from ortsel.plan import Plan
+from ortsel.random_operators import random_operators
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Selector
 from ortsel.selectors import searching
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
+from ortsel.variant_cache import VariantMissingError, variant_cache
 from ortsel.workload import describe_workload, workload_part
-from spec.candidate import Candidate
+from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical, digest
 from spec.decision import Decision, Source
 from spec.engine.statistics import Statistics
@@ -40,10 +40,12 @@ MAX_PLANS: Final = 1
 """Plan sessions alive beside the reference. Each holds the model's weights once more."""
 
 
+NONDETERMINISTIC: Final = "reference_nondeterministic"
 BUSY_RETRY_S: Final = 1
 """When a shape that found another search under way asks again."""
 
-_warned: set[str] = set()
+_warned: list[str] = []
+"""Why tuning is off; the first reason is enough for everybody."""
 
 
 @frozen
@@ -66,6 +68,20 @@ class Choices(dict[Hashable, Choice]):
         super().__init__()
         starts_over(self)
 
+    def remember(self, signature: Hashable, choice: Choice, most: int) -> None:
+        """Let a choice serve a signature; of more than `most` the first in leaves."""
+        self.pop(signature, None)
+        while len(self) >= most:
+            self.pop(next(iter(self)), None)
+        self[signature] = choice
+
+    def without(self, session: object) -> list[Hashable]:
+        """Take a plan's session back everywhere, and return the signatures that it served."""
+        served = [key for key, choice in list(self.items()) if choice.session is session]
+        for signature in served:
+            self[signature] = reference_for_ever()
+        return served
+
     def after_fork_in_child(self) -> None:
         """Go back to the reference; the parent's plans cannot run here, nor be destroyed."""
         for choice in self.values():
@@ -78,7 +94,7 @@ class SessionTuner:
 
     def __init__(
         self,
-        model: Path | bytes,
+        model: LoadedModel,
         reference: Plan,
         providers: Sequence[str],
         config: SelectionConfig,
@@ -92,6 +108,8 @@ class SessionTuner:
         self._selector = selector
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._explained: dict[Hashable, WorkloadExplanation] = {}
+        self._known_plans: tuple[Plan, ...] | None = None
+        self._random: tuple[str, ...] | None = None
         self._lock = threading.Lock()
         starts_over(self)
 
@@ -103,36 +121,38 @@ class SessionTuner:
         self._sessions = {}
         self._explained = {}
 
-    @cached_property
-    def _subject(self) -> Subject:
-        budget_ns = self._selector.policy.budget_ns
-        config = self._config
-        return Subject(
-            self._model,
-            self.plans,
-            self.session_of,
-            budget_ns,
-            config.synthetic_feeds,
-            config.progress,
-        )
-
-    @cached_property
     def plans(self) -> tuple[Plan, ...]:
-        """The reference first, then the candidates in the order in which they are tried."""
-        facts = CandidateFacts.read(self._model, self._reference)
-        return candidate_plans(self._reference, facts, self._config.candidates)
+        """Return the reference and then the candidates, in the order in which they are tried."""
+        if self._known_plans is None:
+            facts = CandidateFacts.read(self._model.source, self._reference)
+            self._known_plans = candidate_plans(self._reference, facts, self._config.candidates)
+        return self._known_plans
 
-    def decide(self, signature: Hashable, call: Call) -> Choice:
+    def asks_nobody(self) -> bool:
+        """Whether a decision would be a miss for certain, so that nothing need be prepared."""
+        cache_only = self._config.mode is SelectionMode.CACHE_ONLY
+        return cache_only and self._selector.knows_nothing()
+
+    def decide(self, signature: Hashable, describe: Callable[[], Call]) -> Choice:
         """Return what serves calls like this one, tuning now where the mode allows it.
 
-        The user's own result is there already, so nothing that goes wrong here reaches the caller.
+        The user's own result is there already, so nothing that goes wrong here reaches the caller;
+        `describe` gives the call, and is asked only where something can come of it.
         """
-        workload = describe_workload(call.feed, call.output_names, call.calling)
+        workload = "a call"
         try:
-            choice, explanation = self._decide(workload, call)
+            if self.asks_nobody():
+                choice, explanation = self._miss(describe())
+            else:
+                call = describe()
+                workload = describe_workload(call.feed, call.output_names, call.calling)
+                choice, explanation = self._decide(workload, call)
         except TrialsUnavailableError as error:
-            self._warn_once(str(error))
+            _warn_once(error)
             choice = reference_for_ever()
+            explanation = WorkloadExplanation.kept(workload, str(error))
+        except VariantMissingError as error:
+            choice = Choice(None, _later(self._config.policy.retry_after_s))
             explanation = WorkloadExplanation.kept(workload, str(error))
         except OrtselError as error:
             log.info("ortsel: %s keeps the reference: %s", workload, error)
@@ -168,9 +188,7 @@ class SessionTuner:
             explanation = self._explained.get(signature)
             if explanation is None or explanation.plan == self._reference.name:
                 return
-            self._explained[signature] = evolve(
-                explanation, plan=self._reference.name, verified=False, reason=reason
-            )
+            self._explained[signature] = explanation.withdrawn(self._reference.name, reason)
             self._sessions.pop(explanation.plan, None)
         log.warning("ortsel: %s keeps the reference: %s", explanation.workload, reason)
         self._selector.invalidate(
@@ -194,7 +212,7 @@ class SessionTuner:
     def _content(self) -> str:
         """Return the model's hash. Node names count only where the user places nodes by name."""
         by_name = "session.name_based_layer_assignment" in dict(self._reference.settings.config)
-        return content_hash(self._model, node_names=by_name).digest
+        return self._model.content(node_names=by_name).digest
 
     def _options_part(self) -> Json:
         """Return what the user configured.
@@ -206,22 +224,47 @@ class SessionTuner:
             provider.name: dict(provider.options) for provider in self._reference.providers or ()
         }
         settings = evolve(self._reference, providers=None).parts()
-        plans = sorted(canonical({plan.name: plan.parts()}) for plan in self.plans)
+        plans = sorted(canonical({plan.name: plan.parts()}) for plan in self.plans())
         return {
             "candidates": digest(canonical(plans)),
             "plan": settings,
             "providers": [[name, named.get(name, {})] for name in self._providers],
         }
 
+    def _miss(self, call: Call) -> tuple[Choice, WorkloadExplanation]:
+        """Say that there is nothing to find, without hashing the model or reading the machine."""
+        workload = describe_workload(call.feed, call.output_names, call.calling)
+        explanation = WorkloadExplanation.kept(workload, _REASONS[Source.CACHE_MISS])
+        explanation = evolve(explanation, source=Source.CACHE_MISS.value)
+        return Choice(None, _later(self._config.policy.retry_after_s)), explanation
+
+    def _random_operators(self) -> tuple[str, ...]:
+        """Return the operators of the model that draw random numbers, in any branch of it."""
+        if self._random is None:
+            self._random = random_operators(self._model.source)
+        return self._random
+
     def _decide(self, workload: str, call: Call) -> tuple[Choice, WorkloadExplanation]:
-        if self._config.mode is SelectionMode.CACHE_ONLY and self._selector.knows_nothing():
-            # Hashing the model and reading the machine would cost the call and find nothing.
-            explanation = WorkloadExplanation.kept(workload, _REASONS[Source.CACHE_MISS])
-            explanation = evolve(explanation, source=Source.CACHE_MISS.value)
-            return Choice(None, _later(self._config.policy.retry_after_s)), explanation
-        with CallTrials(self._subject, call) as trials:
-            candidates = tuple(Candidate(plan.name) for plan in self.plans)
+        if drawing := self._random_operators():
+            # Runs agree only as long as no branch that draws is taken, which no run can show.
+            reason = f"{NONDETERMINISTIC}: the model draws random numbers ({', '.join(drawing)})"
+            return reference_for_ever(), WorkloadExplanation.kept(workload, reason)
+        plans = self.plans()
+        budget_ns = self._selector.policy.budget_ns
+        subject = Subject(
+            self._model,
+            plans,
+            self.session_of,
+            budget_ns,
+            self._config.synthetic_feeds,
+            self._config.progress,
+            may_build_variants=self._config.mode is SelectionMode.BLOCKING,
+            variants=variant_cache(self._config.store),
+        )
+        with CallTrials(subject, call) as trials:
+            candidates = CandidateSet(Candidate(plan.name) for plan in plans)
             decision = self._select(call, candidates, trials)
+            self._model.check_unchanged()
             if isinstance(decision, Failure):
                 explanation = WorkloadExplanation.kept(workload, words(decision))
                 return Choice(None, _later(self._config.policy.retry_after_s)), explanation
@@ -255,7 +298,7 @@ class SessionTuner:
 
         Returns its session, or why it cannot serve.
         """
-        plan = self.plans[decision.index]
+        plan = self.plans()[decision.index]
         with self._lock:
             held = plan.name in self._sessions
             full = not held and len(self._sessions) >= MAX_PLANS
@@ -284,19 +327,19 @@ class SessionTuner:
         session: "onnxruntime.InferenceSession | None",
         obstacle: str,
     ) -> tuple[Choice, WorkloadExplanation]:
-        searched = decision.source in (Source.TUNED, Source.BYPASSED)
+        searched = decision.source in (Source.TUNED, Source.BYPASSED, Source.MEMORY)
         report = self._selector.report(decision.key) if searched else None
         serves_reference = session is None
         explanation = WorkloadExplanation(
             workload=workload,
             plan=self._reference.name if serves_reference else decision.name,
             source=decision.source.value,
-            verified=decision.verified,
-            ratio=decision.ratio,
+            verified=decision.verified and not obstacle,
+            ratio=None if obstacle else decision.ratio,
             reason=obstacle or _reason(decision),
             key=decision.key,
             candidates=() if report is None else report.candidates,
-            changes=tuple((plan.name, plan.notes) for plan in self.plans),
+            changes=tuple((plan.name, plan.notes) for plan in self.plans()),
             elapsed_ns=0 if report is None else report.elapsed_ns,
         )
         until_ns = self._selector.valid_until_ns(decision.key)
@@ -305,11 +348,6 @@ class SessionTuner:
         elif until_ns is None:
             until_ns = _later(self._config.policy.retry_after_s)
         return Choice(session, until_ns), explanation
-
-    def _warn_once(self, reason: str) -> None:
-        if reason not in _warned:
-            _warned.add(reason)
-            log.warning("ortsel: tuning is off in this process: %s", reason)
 
     def session_of(self, plan: Plan) -> "onnxruntime.InferenceSession | None":
         """Return the session that serves a plan in this process, if there is one."""
@@ -324,6 +362,12 @@ def words(failure: Failure) -> str:
 
 def _later(seconds: int) -> int:
     return time.monotonic_ns() + seconds * SECOND_NS
+
+
+def _warn_once(error: TrialsUnavailableError) -> None:
+    if not _warned:
+        _warned.append(str(error))
+        log.warning("ortsel: tuning is off in this process: %s", error)
 
 
 def reference_for_ever() -> Choice:

@@ -163,8 +163,8 @@ class DeviceLost:
 def test_a_plan_that_fails_while_serving_is_withdrawn_and_the_reference_answers(
     tuned: ortsel.InferenceSession, model: Path
 ) -> None:
-    choices = tuned._ortsel_choices
-    assert choices is not None
+    assert tuned._ortsel_connection is not None
+    choices = tuned._ortsel_connection.choices
     [(signature, choice)] = choices.items()
     assert choice.session is not None, "pointless unless a plan serves"
     lost = DeviceLost()
