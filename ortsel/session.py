@@ -192,7 +192,7 @@ class InferenceSession(onnxruntime.InferenceSession):
             self._model_bytes if path is None else Path(path), self._ortsel_loading_ns
         )
         selector = selector_for(config.effective_policy(), config.store)
-        tuner = SessionTuner(model, reference, self.get_providers(), config, selector)
+        tuner = SessionTuner(model, reference, config, selector)
         names = [output.name for output in self.get_outputs()]
         return _Connection(self._sess, tuner, Choices(), names)
 

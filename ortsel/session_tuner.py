@@ -96,14 +96,11 @@ class SessionTuner:
         self,
         model: LoadedModel,
         reference: Plan,
-        providers: Sequence[str],
         config: SelectionConfig,
         selector: Selector,
     ) -> None:
         self._model = model
         self._reference = reference
-        self._providers = tuple(providers)
-        """Providers that ONNX Runtime reports for the reference."""
         self._config = config
         self._selector = selector
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
@@ -217,18 +214,13 @@ class SessionTuner:
     def _options_part(self) -> Json:
         """Return what the user configured.
 
-        Naming the providers that ONNX Runtime would have taken anyway changes nothing, so the
-        providers are those that it reports.
+        Naming the providers that ONNX Runtime would have taken anyway changes nothing: the
+        reference's are those that it reports.
         """
-        named = {
-            provider.name: dict(provider.options) for provider in self._reference.providers or ()
-        }
-        settings = evolve(self._reference, providers=None).parts()
         plans = sorted(canonical({plan.name: plan.parts()}) for plan in self.plans())
         return {
             "candidates": digest(canonical(plans)),
-            "plan": settings,
-            "providers": [[name, named.get(name, {})] for name in self._providers],
+            "reference": self._reference.parts(),
         }
 
     def _miss(self, call: Call) -> tuple[Choice, WorkloadExplanation]:

@@ -65,6 +65,8 @@ def run_signature(output_names: Sequence[str] | None, feed: object) -> Hashable 
     """
     if type(feed) is not dict:
         return None
+    if output_names is not None and type(output_names) not in (list, tuple):
+        return None  # a generator would be used up, a text taken apart
     try:
         parts: list[Hashable] = [None if output_names is None else tuple(output_names)]
         for name, value in feed.items():
