@@ -22,6 +22,17 @@ impl<'a> Form<'a> {
         }
     }
 
+    /// An object with no members besides these.
+    pub fn closed(value: &'a Value, names: &[&str]) -> Result<Self, Refusal> {
+        if let Value::Object(members) = value
+            && let Some((other, _)) =
+                members.iter().find(|(name, _)| !names.iter().any(|known| *name == **known))
+        {
+            return invalid(format!("no such member: {other}"));
+        }
+        Form::of(value)
+    }
+
     pub fn required(&self, name: &str) -> Result<&'a Value, Refusal> {
         self.0
             .member(name)
@@ -96,15 +107,16 @@ pub fn natural(value: &Value) -> Result<Natural, Refusal> {
     })
 }
 
-/// A fraction from 0 on: numerator and denominator.
+/// A fraction from 0 on: numerator and denominator in lowest terms.
 pub fn fraction(value: &Value) -> Result<Fraction, Refusal> {
     if let Value::Array(pair) = value
         && let [numerator, denominator] = &pair[..]
         && let Some(fraction) = Fraction::new(natural(numerator)?, natural(denominator)?)
+        && *fraction.denominator() == natural(denominator)?
     {
         return Ok(fraction);
     }
-    invalid(format!("need a numerator and a denominator above 0, got {}", value.to_line()))
+    invalid(format!("need a numerator and a denominator in lowest terms, got {}", value.to_line()))
 }
 
 /// A fraction above 0.

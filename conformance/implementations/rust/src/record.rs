@@ -10,6 +10,24 @@ use crate::text::Text;
 /// A record that is dated further in the future was made by another clock.
 pub const CLOCK_SKEW_S: i128 = 300;
 
+const MEMBERS: [&str; 15] = [
+    "key",
+    "scope",
+    "winner",
+    "reference",
+    "created_s",
+    "reference_ns",
+    "winner_ns",
+    "ratio",
+    "dispersion",
+    "blocks",
+    "verified",
+    "feeds",
+    "provisional",
+    "complete",
+    "origin",
+];
+
 words! {
     Origin { Local = "local", Imported = "imported" }
 }
@@ -35,7 +53,7 @@ pub struct Record {
 
 impl Record {
     pub fn read(value: &Value) -> Result<Record, Refusal> {
-        let form = Form::of(value)?;
+        let form = Form::closed(value, &MEMBERS)?;
         Ok(Record {
             key: form.get("key", form::filled_text)?,
             scope: form.get("scope", Scope::read)?,

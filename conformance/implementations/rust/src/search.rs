@@ -26,8 +26,8 @@ pub struct Scene<'a> {
 pub struct Search {
     rule: Rule,
     trials: Vec<Trial>,
-    /// Candidates by their turns, the reference first.
-    turns: Vec<usize>,
+    /// Turns that have begun, the reference's included.
+    turns: usize,
     /// The first candidate that has neither had its turn nor been passed over.
     next: usize,
     current: usize,
@@ -101,7 +101,7 @@ impl Search {
         let search = Search {
             rule: scene.policy.evidence.shared(sharing),
             trials: vec![Trial::new(); candidates],
-            turns: vec![scene.question.reference],
+            turns: 1,
             next: 0,
             current: scene.question.reference,
             ends_ns: scene.asked.monotonic_ns + scene.policy.budget_ns,
@@ -171,6 +171,7 @@ impl Search {
 
     fn failed(&mut self, scene: &mut Scene, failure: Failure) -> Progress {
         if failure.kind == FailureKind::Device {
+            self.trial().fate = Fate::Failed { transient: false };
             return Progress::Ends(Ending::DeviceFailed(failure));
         }
         if self.is_reference(scene) {
@@ -183,7 +184,7 @@ impl Search {
             _ => false,
         };
         let transient = beside_it || failure.kind == FailureKind::Transient;
-        if transient && self.is_over_time(scene) {
+        if failure.kind == FailureKind::Transient && self.is_over_time(scene) {
             return self.close(scene, Fate::Cut);
         }
         let exclusion = if transient {
@@ -252,7 +253,7 @@ impl Search {
         if now_ns >= scene.asked.monotonic_ns + scene.policy.budget_ns {
             return Some(Fate::OutOfTime);
         }
-        (self.turns.len() >= scene.policy.max_candidates).then_some(Fate::OverLimit)
+        (self.turns >= scene.policy.max_candidates).then_some(Fate::OverLimit)
     }
 
     fn begin_turn(&mut self, scene: &Scene, candidate: usize) {
@@ -261,9 +262,9 @@ impl Search {
         let waiting = (candidate..self.trials.len())
             .filter(|place| *place != scene.question.reference)
             .count();
-        let turns = waiting.min(scene.policy.max_candidates - self.turns.len());
+        let turns = waiting.min(scene.policy.max_candidates - self.turns);
         self.ends_ns = now_ns + left_ns.min(2 * left_ns / turns as i128);
-        self.turns.push(candidate);
+        self.turns += 1;
         self.current = candidate;
         self.step = Step::Warmup { done: 0 };
     }
@@ -351,17 +352,24 @@ impl Search {
         self.trials.iter().any(|trial| matches!(trial.fate, Fate::Cut | Fate::OutOfTime))
     }
 
-    /// What became of each candidate, in order of their turns, then in order of the request.
+    /// What became of each candidate: the reference first, then in order of the request. A turn that
+    /// was under way when the search was given up is told as if it had not begun, the reference's
+    /// too, which then has the place of its request.
     pub fn accounts(&self, question: &Question, policy: &Policy, winner: usize) -> Vec<Account> {
-        let others = (0..self.trials.len()).filter(|place| !self.turns.contains(place));
-        self.turns
-            .iter()
-            .copied()
-            .chain(others)
+        let mut places: Vec<usize> = (0..self.trials.len()).collect();
+        if !matches!(self.trials[question.reference].fate, Fate::Open) {
+            places.sort_by_key(|place| *place != question.reference);
+        }
+        places
+            .into_iter()
             .map(|place| {
+                let trial = &self.trials[place];
+                let name = question.candidates[place].name.clone();
+                if matches!(trial.fate, Fate::Open) {
+                    return Trial::new().account(name, Became::Skipped);
+                }
                 let won = place == winner && place != question.reference;
-                let outcome = self.trials[place].became(policy, won);
-                self.trials[place].account(question.candidates[place].name.clone(), outcome)
+                trial.account(name, trial.became(policy, won))
             })
             .collect()
     }
