@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
-import numpy as np
 from attrs import frozen
 
 from ortsel.errors import UsageError
@@ -19,7 +18,7 @@ from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import TrialLimits
 from ortsel.trial.messages import MeasureCalls, Ran, RunOnce, Timed
-from ortsel.trial.second_feed import second_feed
+from ortsel.trial.second_feed import same_feed, second_feeds
 from ortsel.trial.sides import Resources, Sides, Workload
 from ortsel.trial.values import FeedValue, read_values, write_values
 from ortsel.verification.comparison import Different, Incomparable, compare
@@ -29,6 +28,9 @@ from spec.failure import Failure, FailureKind
 
 KEPT_TIMINGS: Final = 4096
 """Measurements that a rig remembers in detail; the oldest go first."""
+
+ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
+"""The reason of `CannotVerify` where no other feed is valid and has another answer (E7)."""
 
 _DEFAULT_LIMITS: Final = TrialLimits()
 
@@ -136,10 +138,10 @@ class Rig:
         resources = Resources(self._folder, os.getpid(), outer)
         self._finalizer = weakref.finalize(self, resources.release)
         try:
-            self._sent = 1 if all(_same_feed(feed, feeds[0]) for feed in feeds) else len(feeds)
+            self._sent = 1 if all(same_feed(feed, feeds[0]) for feed in feeds) else len(feeds)
             every = list(feeds[: self._sent])
-            if self._sent == 1 and (extra := second_feed(feeds[0])) is not None:
-                every.append(extra)
+            if self._sent == 1:
+                every.extend(second_feeds(feeds[0]))
             files = tuple(self._written(index, feed) for index, feed in enumerate(every))
         except OSError as error:
             self.close()
@@ -148,9 +150,9 @@ class Rig:
             self.close()
             raise
         self._compared = list(range(min(self._sent, limits.feeds_compared)))
-        """Feeds that outputs are compared on, the one that nobody sent among them."""
-        if self._sent < len(every):
-            self._compared.append(self._sent)
+        """Feeds that outputs are compared on, with those that nobody sent until one has served."""
+        self._compared.extend(range(self._sent, len(every)))
+        self._needs_another = self._sent == 1 and bool(feeds[0])
         names = None if output_names is None else tuple(output_names)
         workload = Workload(model.absolute(), calling, files, names)
         self._sides = Sides(reference, workload, resources, limits, variant_models or {})
@@ -275,10 +277,18 @@ class Rig:
             try:
                 outputs = self._ran(plan, feed, deadline_ns)
             except TrialFailedError as error:
-                if not self._is_moved(feed) or error.failure.kind is FailureKind.TRANSIENT:
+                kind = error.failure.kind
+                if not self._is_changed(feed) or kind is FailureKind.TRANSIENT:
                     raise
-                self._forget_moved_feed()  # what nobody sent need not be a valid input
+                # What nobody sent need not be a valid input. What crashes once may do so again.
+                self._forget(feed, others=kind is not FailureKind.UNSUPPORTED)
                 continue
+            if feed not in self._reference_outputs and self._is_changed(feed):
+                if not self._shows_more(outputs):
+                    outputs.unlink()
+                    self._forget(feed)
+                    continue
+                self._compared = [one for one in self._compared if one <= feed]
             known = self._reference_outputs.setdefault(feed, outputs)
             verdict = self._compared_files(known, outputs)
             if known != outputs:
@@ -287,10 +297,16 @@ class Rig:
                 detail = f"run again on the same feed: {verdict}"
                 return Failure(FailureKind.REJECTED, "reference_nondeterministic", detail)
             if isinstance(verdict, Incomparable):
-                if not self._is_moved(feed):
+                if not self._is_changed(feed):
                     return CannotVerify(verdict.reason)
-                self._forget_moved_feed()
+                self._forget(feed)
         return self._verified()
+
+    def _shows_more(self, outputs: Path) -> bool:
+        """Say whether outputs can be compared and are not those of the first feed as well."""
+        if isinstance(self._compared_files(outputs, outputs), Incomparable):
+            return False
+        return isinstance(self._compared_files(self._reference_outputs[0], outputs), Different)
 
     def _reference_order(self) -> Iterator[int]:
         """A again and again, every other feed between two of A, and those once more."""
@@ -303,7 +319,7 @@ class Rig:
         for feed in others:
             if feed in self._compared:
                 yield feed
-        for _ in range(self._limits.reference_looks - 2 - len(others)):
+        for _ in range(self._limits.reference_looks - 1 - len(self._compared)):
             yield 0
 
     def _candidate_against_reference(self, plan: Plan, deadline_ns: int) -> Verdict:
@@ -315,7 +331,7 @@ class Rig:
         order = [0, *(feed for other in others for feed in (other, 0)), *others]
         for number, feed in enumerate(order):
             outputs = self._ran(plan, feed, deadline_ns)
-            words = "a feed whose values were moved" if self._is_moved(feed) else f"feed {feed}"
+            words = "a feed whose values were changed" if self._is_changed(feed) else f"feed {feed}"
             finding = self._finding(plan, feed, outputs, f"later call {number + 1}, on {words}")
             outputs.unlink()
             if finding is not None:
@@ -350,16 +366,21 @@ class Rig:
         self._sides.ask(plan, Ran, command, self._call_limit_ns(), deadline_ns)
         return target
 
-    def _verified(self) -> Verified:
-        sent = sum(not self._is_moved(feed) for feed in self._compared)
+    def _verified(self) -> Verdict:
+        sent = sum(not self._is_changed(feed) for feed in self._compared)
+        if self._needs_another and sent == len(self._compared):
+            return CannotVerify(ONE_FEED)
         return Verified(sent, self._synthetic)
 
-    def _is_moved(self, feed: int) -> bool:
+    def _is_changed(self, feed: int) -> bool:
         return feed >= self._sent
 
-    def _forget_moved_feed(self) -> None:
-        self._compared = [feed for feed in self._compared if not self._is_moved(feed)]
-        self._reference_outputs.pop(self._sent, None)
+    def _forget(self, feed: int, *, others: bool = False) -> None:
+        """Do without a feed that nobody sent, and without the others of its kind if asked to."""
+        self._compared = [
+            one for one in self._compared if one != feed and not (others and self._is_changed(one))
+        ]
+        self._reference_outputs.pop(feed, None)
 
     def _written(self, index: int, feed: Mapping[str, FeedValue]) -> Path:
         path = self._folder / f"feed-{index}.values"
@@ -379,19 +400,3 @@ def calls_for(latency_ns: int | None, limits: TrialLimits) -> int:
 def _reason(error: OSError) -> str:
     """Say why without the path, which is another one each time."""
     return error.strerror or type(error).__name__
-
-
-def _same_feed(one: Mapping[str, FeedValue], other: Mapping[str, FeedValue]) -> bool:
-    return one is other or (
-        one.keys() == other.keys() and all(_same_value(one[n], other[n]) for n in one)
-    )
-
-
-def _same_value(one: FeedValue, other: FeedValue) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        if one.dtype != other.dtype or one.shape != other.shape:
-            return False
-        if one.dtype.kind in "OSU":
-            return bool(np.all(one == other))
-        return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
-    return one is other

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 
-from ortsel.trial.calling import Caller, make_caller
+from ortsel.trial.calling import Caller, Calling, make_caller
 from ortsel.trial.frames import MAGIC, FrameError, read_frame, write_frame
 from ortsel.trial.messages import (
     Envelope,
@@ -66,7 +66,9 @@ class Worker:
     def __init__(self) -> None:
         self._session: onnxruntime.InferenceSession | None = None
         self._names: tuple[str, ...] = ()
-        self._callers: list[Caller] = []
+        self._feeds: tuple[str, ...] = ()
+        self._calling = Calling.NUMPY
+        self._callers: dict[int, Caller] = {}
         self._stage = ""
 
     def answer(self, envelope: Envelope) -> Reply | None:
@@ -105,9 +107,8 @@ class Worker:
         self._session = session
         self._stage = "feeds"
         self._names = command.output_names or tuple(output.name for output in session.get_outputs())
-        for path in command.feeds:
-            feed = {name: _owned(value) for name, value in read_values(Path(path)).items()}
-            self._callers.append(make_caller(session, feed, self._names, command.calling))
+        self._feeds, self._calling = command.feeds, command.calling
+        self._caller(0)
         gc.collect()
         gc.freeze()  # so that the collection before each measurement finds next to nothing
         return Loaded(
@@ -119,17 +120,28 @@ class Worker:
             peak_resident_bytes(),
         )
 
+    def _caller(self, feed: int) -> Caller:
+        """Return the caller of a feed, read at the first need: some are never used."""
+        if feed not in self._callers:
+            assert self._session is not None
+            self._stage = "feeds"
+            values = read_values(Path(self._feeds[feed]))
+            owned = {name: _owned(value) for name, value in values.items()}
+            self._callers[feed] = make_caller(self._session, owned, self._names, self._calling)
+        return self._callers[feed]
+
     def _run(self, command: RunOnce) -> Ran:
+        caller = self._caller(command.feed)
         self._stage = "run"
         started = time.perf_counter_ns()
-        outputs = self._callers[command.feed].outputs()
+        outputs = caller.outputs()
         latency_ns = time.perf_counter_ns() - started
         write_values(Path(command.target), dict(zip(self._names, outputs, strict=True)))
         return Ran(latency_ns, peak_resident_bytes())
 
     def _measure(self, command: MeasureCalls) -> Timed:
+        callers = [self._caller(index).call for index in range(command.feeds)]
         self._stage = "run"
-        callers = [self._callers[index].call for index in range(command.feeds)]
         wake_until = time.perf_counter_ns() + command.wake_ns
         callers[0]()
         while time.perf_counter_ns() < wake_until:

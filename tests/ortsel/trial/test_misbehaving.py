@@ -118,7 +118,7 @@ def test_a_wrong_output_is_rejected_with_what_differs(
 def test_a_plan_that_replays_its_first_answer_is_rejected_on_another_feed(rig: Rig) -> None:
     failure = failure_of(rig, candidate("replaying"))
     assert (failure.kind, failure.code) == (FailureKind.REJECTED, "wrong-value")
-    assert "later call 2, on a feed whose values were moved" in failure.detail
+    assert "later call 2, on a feed whose values were changed" in failure.detail
 
 
 def test_a_plan_that_is_right_at_first_and_wrong_later_is_rejected(

@@ -1,21 +1,23 @@
 """Measuring and verifying with real sessions in real children (E1, E2, E7)."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import onnx
 import onnxruntime
 import psutil
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from ortsel.errors import UsageError
 from ortsel.plan import Plan, Provider, SessionSettings
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import SECOND_NS, TrialLimits
-from ortsel.trial.rig import CannotVerify, Rig, Verified
+from ortsel.trial.rig import ONE_FEED, CannotVerify, Rig, Verified
 from ortsel.verification.tolerance import Bound, Tolerance
 from spec.engine.effect import Purpose
 from spec.failure import FailureKind
@@ -142,7 +144,113 @@ def test_what_nobody_sent_is_verified_provisionally(model: Path) -> None:
         assert rig.validate(SINGLE, in_seconds(30)) == Verified(1, provisional=True)
 
 
-def test_a_moved_feed_that_the_reference_refuses_is_left_out(tmp_path: Path) -> None:
+def constant_plan(path: Path, model: Path, feed: dict[str, np.ndarray]) -> Path:
+    """Ignores what it is given and answers what the model answers to that feed."""
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    (answer,) = session.run(None, feed)
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+        )
+        for name, value in feed.items()
+    ]
+    nodes = [helper.make_node("Identity", ["answer"], ["y"])]
+    outputs = [onnx.ValueInfoProto(name="y")]
+    return save(path, nodes, outputs, {"answer": np.asarray(answer)}, inputs)
+
+
+def shifted(path: Path) -> Path:
+    """y = x W + 1."""
+    one = np.ones((), np.float32)
+    return models.linear_then(path, [helper.make_node("Add", ["z", "one"], ["y"])], one=one)
+
+
+def embedding(path: Path) -> Path:
+    nodes = [helper.make_node("Gather", ["table", "i"], ["y"])]
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, ["n"])]
+    return save(path, nodes, [onnx.ValueInfoProto(name="y")], {"table": models.weights()}, inputs)
+
+
+def scaled(path: Path) -> Path:
+    """One row of a table times a number."""
+    nodes = [
+        helper.make_node("Gather", ["table", "i"], ["g"]),
+        helper.make_node("Mul", ["g", "x"], ["y"]),
+    ]
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, []), floats("x")]
+    return save(path, nodes, [onnx.ValueInfoProto(name="y")], {"table": models.weights()}, inputs)
+
+
+def summed(path: Path) -> Path:
+    """Where elements stand makes no difference."""
+    nodes = [helper.make_node("ReduceSum", ["i"], ["y"], keepdims=0)]
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, ["n"])]
+    return save(path, nodes, [onnx.ValueInfoProto(name="y")], {}, inputs)
+
+
+@pytest.mark.parametrize(
+    ("build", "feed"),
+    [
+        (shifted, {"x": np.zeros((8, models.WIDTH), np.float32)}),
+        (models.linear, {"x": np.ones((8, models.WIDTH), np.float32)}),
+        (embedding, {"i": np.zeros(8, np.int64)}),
+        (embedding, {"i": np.full(8, 5)}),
+        (embedding, {"i": np.array([3])}),
+        (scaled, {"i": np.array(3), "x": np.asarray(2.0, np.float32)}),
+        (summed, {"i": np.arange(8)}),
+    ],
+)
+def test_a_plan_that_ignores_its_input_is_found_out_on_a_call_for_warming_up(
+    tmp_path: Path, build: Callable[[Path], Path], feed: dict[str, np.ndarray]
+) -> None:
+    model = build(tmp_path / "model.onnx")
+    bad = constant_plan(tmp_path / "constant.onnx", model, feed)
+    with Rig(model, REFERENCE, [feed], None, variant_models={"constant": bad}) as rig:
+        assert rig.validate(REFERENCE, in_seconds(30)) == Verified(1)
+        assert rig.validate(SINGLE, in_seconds(30)) == Verified(1)
+        with pytest.raises(TrialFailedError, match="a feed whose values were changed"):
+            rig.validate(candidate("constant"), in_seconds(30))
+
+
+def test_one_feed_proves_nothing_where_no_other_has_another_answer(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["y"])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.INT64, [2])]
+    model = save(tmp_path / "shape.onnx", nodes, outputs)
+    with Rig(model, REFERENCE, [FEED], None) as rig:
+        assert rig.validate(REFERENCE, in_seconds(30)) == CannotVerify(ONE_FEED)
+        assert rig.validate(SINGLE, in_seconds(30)) == CannotVerify(ONE_FEED)
+    two = [FEED, {"x": -FEED["x"]}]
+    with Rig(model, REFERENCE, two, None) as rig:
+        assert rig.validate(SINGLE, in_seconds(30)) == Verified(2), "what was sent counts"
+
+
+def test_one_feed_proves_nothing_where_the_reference_refuses_every_other(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Reshape", ["twelve", "i"], ["y"])]
+    inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, [1])]
+    constants = {"twelve": np.arange(12, dtype=np.float32)}
+    model = save(tmp_path / "m.onnx", nodes, [onnx.ValueInfoProto(name="y")], constants, inputs)
+    with Rig(model, REFERENCE, [{"i": np.array([12])}], None) as rig:
+        assert rig.validate(SINGLE, in_seconds(30)) == CannotVerify(ONE_FEED)
+
+
+def test_a_model_without_inputs_needs_no_other_feed(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Neg", ["one"], ["y"])]
+    constants = {"one": np.ones(3, np.float32)}
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [],
+        [floats("y", 3)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    path = tmp_path / "none.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    with Rig(path, REFERENCE, [{}], None) as rig:
+        assert rig.validate(SINGLE, in_seconds(30)) == Verified(1)
+
+
+def test_a_changed_feed_that_the_reference_refuses_gives_way_to_another(tmp_path: Path) -> None:
     """Indices into a row each: moved, they are out of range for the reference itself."""
     nodes = [
         helper.make_node("Split", ["i"], ["a", "b"], axis=0),
@@ -153,9 +261,13 @@ def test_a_moved_feed_that_the_reference_refuses_is_left_out(tmp_path: Path) -> 
     constants = {"small": np.arange(2, dtype=np.float32), "large": np.arange(9, dtype=np.float32)}
     inputs = [helper.make_tensor_value_info("i", TensorProto.INT64, [2])]
     model = save(tmp_path / "gather.onnx", nodes, [floats("y", 1)], constants, inputs)
-    with Rig(model, REFERENCE, [{"i": np.array([1, 8])}], None) as rig:
+    feed = {"i": np.array([1, 8])}
+    bad = constant_plan(tmp_path / "constant.onnx", model, feed)
+    with Rig(model, REFERENCE, [feed], None, variant_models={"constant": bad}) as rig:
         assert rig.validate(REFERENCE, in_seconds(30)) == Verified(1)
         assert rig.validate(SINGLE, in_seconds(30)) == Verified(1)
+        with pytest.raises(TrialFailedError, match="a feed whose values were changed"):
+            rig.validate(candidate("constant"), in_seconds(30))
 
 
 ABSENT = [
