@@ -110,9 +110,7 @@ impl Conversation {
     fn ask(&mut self) -> Reply {
         match self.waiting.pop_front() {
             None => ("noted", Vec::new()),
-            Some(Effect::Answer { answer, .. }) => {
-                ("decided", vec![("result", answer.to_value())])
-            }
+            Some(Effect::Answer { answer, .. }) => ("decided", vec![("result", answer.to_value())]),
             Some(effect) => ("asked", vec![("question", effect.to_value())]),
         }
     }

@@ -74,10 +74,9 @@ impl Effect {
                 ("candidate", place(*candidate)),
                 ("deadline_ns", Value::integer(*deadline_ns)),
             ]),
-            Effect::SaveRecord(record) => Value::object([
-                ("type", Value::text("save-record")),
-                ("record", record.to_value()),
-            ]),
+            Effect::SaveRecord(record) => {
+                Value::object([("type", Value::text("save-record")), ("record", record.to_value())])
+            }
             Effect::RemoveRecord { key } => Value::object([
                 ("type", Value::text("remove-record")),
                 ("key", Value::Text(key.clone())),

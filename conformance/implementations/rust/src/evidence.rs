@@ -57,9 +57,8 @@ impl Rule {
 
     /// The verdict of the first block at which the rule can end.
     pub fn assess(&self, ratios: &[Fraction], min_speedup: &Fraction) -> Assessment {
-        let ends = |blocks: &usize| {
-            self.verdict(&ratios[..*blocks], min_speedup) != Verdict::Undecided
-        };
+        let ends =
+            |blocks: &usize| self.verdict(&ratios[..*blocks], min_speedup) != Verdict::Undecided;
         let blocks = (1..ratios.len()).find(ends).unwrap_or(ratios.len());
         self.look(&ratios[..blocks], min_speedup)
     }
@@ -124,7 +123,11 @@ impl AnytimeValid {
     pub fn read(value: &Value) -> Result<AnytimeValid, Refusal> {
         let form = Form::of(value)?;
         let rule = AnytimeValid {
-            false_promotion_rate: form.get_or("false_promotion_rate", Fraction::of(1, 100), rate)?,
+            false_promotion_rate: form.get_or(
+                "false_promotion_rate",
+                Fraction::of(1, 100),
+                rate,
+            )?,
             false_rejection_rate: form.get_or("false_rejection_rate", Fraction::of(1, 20), rate)?,
             min_blocks: form.get_or("min_blocks", 5, form::within(1, 4096))? as usize,
             max_blocks: form.get_or("max_blocks", 64, form::within(1, 4096))? as usize,

@@ -6,8 +6,8 @@ use crate::natural::Natural;
 use crate::refusal::{Refusal, invalid};
 use crate::text::Text;
 
-/// Times and counts lie below this, so that sums and products of a few of them fit: it is ten to the
-/// thirteenth years in nanoseconds.
+/// Times and counts lie below this, so that sums and products of a few of them fit. In nanoseconds
+/// it is ten to the thirteenth years.
 const LIMIT: i128 = 1 << 100;
 
 /// An object whose members are asked for by name.
@@ -34,9 +34,7 @@ impl<'a> Form<'a> {
     }
 
     pub fn required(&self, name: &str) -> Result<&'a Value, Refusal> {
-        self.0
-            .member(name)
-            .ok_or_else(|| Refusal::InvalidValue(format!("need the member {name}")))
+        self.0.member(name).ok_or_else(|| Refusal::InvalidValue(format!("need the member {name}")))
     }
 
     pub fn get<T>(
@@ -61,7 +59,9 @@ impl<'a> Form<'a> {
 pub fn whole(value: &Value) -> Result<i128, Refusal> {
     let number = match value {
         Value::Number(Number::Integer(number)) => Some(*number),
-        Value::Text(text) => text.as_str().filter(|text| is_long_decimal(text)).and_then(|text| text.parse().ok()),
+        Value::Text(text) => {
+            text.as_str().filter(|text| is_long_decimal(text)).and_then(|text| text.parse().ok())
+        }
         _ => None,
     };
     match number {
@@ -157,7 +157,10 @@ pub fn items(value: &Value) -> Result<&[Value], Refusal> {
     }
 }
 
-pub fn each<T>(value: &Value, read: impl Fn(&Value) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
+pub fn each<T>(
+    value: &Value,
+    read: impl Fn(&Value) -> Result<T, Refusal>,
+) -> Result<Vec<T>, Refusal> {
     items(value)?.iter().map(read).collect()
 }
 
@@ -168,10 +171,7 @@ pub fn optional<T>(
 }
 
 pub fn from_fraction(fraction: &Fraction) -> Value {
-    Value::Array(vec![
-        Value::natural(fraction.numerator()),
-        Value::natural(fraction.denominator()),
-    ])
+    Value::Array(vec![Value::natural(fraction.numerator()), Value::natural(fraction.denominator())])
 }
 
 fn is_long_decimal(text: &str) -> bool {

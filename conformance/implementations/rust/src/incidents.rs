@@ -43,8 +43,8 @@ impl Incident {
     pub fn next(last: Option<Incident>, now_ns: i128, policy: &IncidentPolicy) -> Incident {
         let bans = last.is_some_and(|last| {
             let elapsed_ns = now_ns - last.at_ns;
-            let recurs = last.banned_until_ns.is_none()
-                && (0..=policy.recurrence_ns).contains(&elapsed_ns);
+            let recurs =
+                last.banned_until_ns.is_none() && (0..=policy.recurrence_ns).contains(&elapsed_ns);
             recurs || last.bans_at(now_ns)
         });
         Incident { at_ns: now_ns, banned_until_ns: bans.then(|| now_ns + policy.ban_ns) }

@@ -1,8 +1,8 @@
 //! JSON values, read from text and written to it.
 //!
 //! Numbers that no rule has a use for (with a fraction or an exponent, or beyond 128 bits) are read
-//! as `Number::Other` and refused by whoever meets them, not by the reader: a request that holds one
-//! is to be answered.
+//! as `Number::Other` and refused by whoever meets them, not by the reader: a request that holds
+//! one is to be answered.
 
 use crate::natural::Natural;
 use crate::text::Text;

@@ -18,8 +18,8 @@ pub struct Parts {
     pub lane: String,
 }
 
-/// The canonical text of the key. The depth of each part is counted on its own, so the object around
-/// them is written by hand, its members in their order.
+/// The canonical text of the key. The depth of each part is counted on its own, so the object
+/// around them is written by hand, its members in their order.
 pub fn parts(
     problem: &Problem,
     candidates: &[Candidate],

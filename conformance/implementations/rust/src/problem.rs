@@ -1,4 +1,4 @@
-//! What is asked: a problem and its candidates, and the order in which inputs are found wanting (S1).
+//! What is asked: a problem and its candidates, and which rule of inputs is broken first (S1).
 
 use std::collections::HashSet;
 
@@ -133,8 +133,8 @@ impl Question {
         if !candidates[reference].fits(policy.max_workspace_bytes) {
             return Err("reference-unfit");
         }
-        let parts = key::parts(&problem, &candidates, reference, policy)
-            .map_err(|_| "not-canonical")?;
+        let parts =
+            key::parts(&problem, &candidates, reference, policy).map_err(|_| "not-canonical")?;
         if parts.text.len() > MAX_KEY_BYTES {
             return Err("key-too-long");
         }

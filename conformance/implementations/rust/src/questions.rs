@@ -152,8 +152,7 @@ fn watch(form: Form) -> Result<Value, Refusal> {
     for pair in form::items(form.required("pairs")?)? {
         let pair = Form::of(pair)?;
         let time = |value: &Value| form::at_least(1)(value).map(|time_ns| time_ns as u128);
-        let ratio =
-            Fraction::of(pair.get("selected_ns", time)?, pair.get("reference_ns", time)?);
+        let ratio = Fraction::of(pair.get("selected_ns", time)?, pair.get("reference_ns", time)?);
         verdicts.push(match history.observe(&rule, ratio) {
             None => Value::object([("type", Value::text("holds"))]),
             Some(alarm) => Value::object([
@@ -209,9 +208,8 @@ fn incidents(form: Form) -> Result<Value, Refusal> {
 fn consequence(incident: &Incident) -> Value {
     match incident.banned_until_ns {
         None => Value::object([("type", Value::text("demote"))]),
-        Some(until_ns) => Value::object([
-            ("type", Value::text("ban")),
-            ("until_ns", Value::integer(until_ns)),
-        ]),
+        Some(until_ns) => {
+            Value::object([("type", Value::text("ban")), ("until_ns", Value::integer(until_ns))])
+        }
     }
 }

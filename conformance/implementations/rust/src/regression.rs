@@ -80,11 +80,7 @@ impl Default for Rule {
 
 impl History {
     pub fn new() -> Self {
-        History {
-            last: VecDeque::new(),
-            sums: STAKES.map(|_| Natural::zero()),
-            observations: 0,
-        }
+        History { last: VecDeque::new(), sums: STAKES.map(|_| Natural::zero()), observations: 0 }
     }
 
     /// Take in a ratio; after an alarm the history starts anew.
@@ -134,6 +130,9 @@ impl History {
 /// Strictly between 1/2 and 100.
 fn limit(value: &Value) -> Result<Fraction, Refusal> {
     let limit = form::ratio(value)?;
-    need(Fraction::of(1, 2) < limit && limit < Fraction::of(100, 1), "a ratio between 1/2 and 100")?;
+    need(
+        Fraction::of(1, 2) < limit && limit < Fraction::of(100, 1),
+        "a ratio between 1/2 and 100",
+    )?;
     Ok(limit)
 }

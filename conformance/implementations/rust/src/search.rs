@@ -1,17 +1,20 @@
 //! One search: the reference, then a turn for each candidate (S6), and who wins (S7).
 
+mod trial;
+
 use crate::block::{RUNS, Side, order, ratio};
 use crate::effect::{Effect, Purpose};
 use crate::event::{Failure, FailureKind, Outcome, Validation};
-use crate::evidence::{Assessment, Rule, Verdict, is_enough};
+use crate::evidence::{Assessment, Rule, Verdict};
 use crate::fraction::Fraction;
-use crate::median::{median_time_ns, spread};
+use crate::median::median_time_ns;
 use crate::memory::{Exclusion, Memory};
 use crate::moment::{Moment, SECOND_NS};
 use crate::natural::Natural;
 use crate::policy::Policy;
 use crate::problem::Question;
 use crate::report::{Account, Became};
+use trial::{Fate, Trial};
 
 /// What a search is about and what surrounds it at one event.
 pub struct Scene<'a> {
@@ -41,31 +44,6 @@ enum Step {
     Validation,
     Baseline,
     Block { order: [Side; RUNS], done: usize, times_ns: [i128; RUNS] },
-}
-
-#[derive(Clone)]
-struct Trial {
-    fate: Fate,
-    first_ns: Option<i128>,
-    validation: Option<Validation>,
-    ratios: Vec<Fraction>,
-    reference_ns: Vec<i128>,
-    candidate_ns: Vec<i128>,
-}
-
-#[derive(Clone)]
-enum Fate {
-    /// Its turn has not begun or is under way.
-    Open,
-    Unfit,
-    Excluded { expires: bool },
-    OutOfTime,
-    OverLimit,
-    Cut,
-    Failed { transient: bool },
-    /// The reference was measured.
-    Baseline(i128),
-    Judged(Assessment),
 }
 
 pub enum Progress {
@@ -164,8 +142,7 @@ impl Search {
             return self.close(scene, Fate::Cut);
         }
         self.trial().validation = Some(validation);
-        self.step =
-            if self.is_reference(scene) { Step::Baseline } else { self.next_block(scene) };
+        self.step = if self.is_reference(scene) { Step::Baseline } else { self.next_block(scene) };
         Progress::Awaits(self.effect(scene))
     }
 
@@ -318,19 +295,22 @@ impl Search {
         let trial = &self.trials[index];
         let validation = trial.validation.unwrap_or(Validation::WAIVED);
         let choice = match &trial.fate {
-            Fate::Judged(Assessment { ratio: Some(ratio), dispersion: Some(dispersion), blocks, .. }) => {
-                Choice {
-                    index,
-                    validation,
-                    ratio: ratio.clone(),
-                    dispersion: dispersion.clone(),
-                    blocks: *blocks,
-                    reference_ns: median_time_ns(&trial.reference_ns),
-                    winner_ns: median_time_ns(&trial.candidate_ns),
-                    complete,
-                    measured,
-                }
-            }
+            Fate::Judged(Assessment {
+                ratio: Some(ratio),
+                dispersion: Some(dispersion),
+                blocks,
+                ..
+            }) => Choice {
+                index,
+                validation,
+                ratio: ratio.clone(),
+                dispersion: dispersion.clone(),
+                blocks: *blocks,
+                reference_ns: median_time_ns(&trial.reference_ns),
+                winner_ns: median_time_ns(&trial.candidate_ns),
+                complete,
+                measured,
+            },
             Fate::Baseline(baseline_ns) => Choice {
                 index,
                 validation,
@@ -352,9 +332,9 @@ impl Search {
         self.trials.iter().any(|trial| matches!(trial.fate, Fate::Cut | Fate::OutOfTime))
     }
 
-    /// What became of each candidate: the reference first, then in order of the request. A turn that
-    /// was under way when the search was given up is told as if it had not begun, the reference's
-    /// too, which then has the place of its request.
+    /// What became of each candidate: the reference first, then in order of the request. A turn
+    /// that was under way when the search was given up is told as if it had not begun; so is the
+    /// reference's, which then has its place in the request.
     pub fn accounts(&self, question: &Question, policy: &Policy, winner: usize) -> Vec<Account> {
         let mut places: Vec<usize> = (0..self.trials.len()).collect();
         if !matches!(self.trials[question.reference].fate, Fate::Open) {
@@ -385,85 +365,5 @@ impl Search {
 
     fn trial(&mut self) -> &mut Trial {
         &mut self.trials[self.current]
-    }
-}
-
-impl Trial {
-    fn new() -> Self {
-        Trial {
-            fate: Fate::Open,
-            first_ns: None,
-            validation: None,
-            ratios: Vec::new(),
-            reference_ns: Vec::new(),
-            candidate_ns: Vec::new(),
-        }
-    }
-
-    /// The ratio, where it may win (S7).
-    fn qualifying_ratio(&self, policy: &Policy) -> Option<&Fraction> {
-        let Fate::Judged(Assessment { verdict: Verdict::Faster, ratio: Some(ratio), .. }) =
-            &self.fate
-        else {
-            return None;
-        };
-        let vouched = self.is_verified() || !policy.require_validation;
-        let faster = *ratio < Fraction::one() && is_enough(ratio, &policy.min_speedup);
-        (vouched && faster).then_some(ratio)
-    }
-
-    fn is_verified(&self) -> bool {
-        self.validation.is_some_and(|validation| validation.verified)
-    }
-
-    fn became(&self, policy: &Policy, won: bool) -> Became {
-        match &self.fate {
-            Fate::Judged(_) if won => Became::Promoted,
-            Fate::Judged(_) if self.qualifying_ratio(policy).is_some() => Became::Faster,
-            Fate::Judged(assessment) if assessment.verdict == Verdict::TooNoisy => Became::Noisy,
-            Fate::Judged(_) => Became::NotFaster,
-            Fate::Baseline(_) => Became::Reference,
-            Fate::Unfit => Became::Ineligible,
-            Fate::Excluded { .. } => Became::Banned,
-            Fate::Failed { .. } => Became::Failed,
-            Fate::Open | Fate::OutOfTime | Fate::OverLimit | Fate::Cut => Became::Skipped,
-        }
-    }
-
-    fn account(&self, name: crate::text::Text, outcome: Became) -> Account {
-        let (ratio, dispersion) = match &self.fate {
-            Fate::Baseline(_) => (Some(Fraction::one()), Some(Fraction::zero())),
-            Fate::Failed { .. } => (None, None),
-            _ => spread(&self.ratios).map(|spread| (spread.median, spread.dispersion)).unzip(),
-        };
-        let median_ns = match &self.fate {
-            Fate::Baseline(baseline_ns) => Some(*baseline_ns),
-            Fate::Judged(_) => Some(median_time_ns(&self.candidate_ns)),
-            _ => None,
-        };
-        Account {
-            name,
-            outcome,
-            blocks: self.ratios.len(),
-            ratio,
-            dispersion,
-            verified: self.is_verified(),
-            first_ns: self.first_ns,
-            median_ns,
-        }
-    }
-}
-
-impl Fate {
-    /// Whether a search in which this happened can still be complete.
-    fn leaves_complete(&self) -> bool {
-        !matches!(
-            self,
-            Fate::Cut
-                | Fate::OutOfTime
-                | Fate::OverLimit
-                | Fate::Failed { transient: true }
-                | Fate::Excluded { expires: true }
-        )
     }
 }

@@ -1,25 +1,27 @@
 //! The selector: a function from state and event to state and effects (S2 to S13).
 
+mod confirmation;
+mod taking_back;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::canonical;
 use crate::effect::{Answer, Decision, Effect, Source};
-use crate::event::{Asked, Event, EventKind, Failure, FailureKind, Found, Outcome, Validation};
-use crate::evidence::is_enough;
+use crate::event::{Asked, Event, EventKind, Failure, FailureKind, Outcome};
 use crate::fraction::Fraction;
 use crate::json::Value;
-use crate::memory::{Bypass, Entry, Exclusion, Held, Memory};
+use crate::memory::{Bypass, Entry, Held, Memory};
 use crate::moment::{Moment, SECOND_NS};
 use crate::policy::{Mode, Policy};
 use crate::problem::{Question, Scope};
 use crate::quarantine::Quarantine;
-use crate::record::{CLOCK_SKEW_S, Origin, Record, lifetime_s};
+use crate::record::{Origin, Record, lifetime_s};
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::search::{Choice, Ending, Progress, Scene, Search};
 use crate::tally::Tally;
 use crate::text::Text;
-use crate::{event, memory};
+use confirmation::{Confirmation, Confirmed};
 
 pub struct Selector {
     policy: Policy,
@@ -42,19 +44,6 @@ enum Stage {
     LookingUp,
     Confirming(Box<Confirmation>),
     Searching(Box<Search>),
-}
-
-/// A decision that is served if its winner passes one more validation (S5).
-struct Confirmation {
-    held: Held,
-    index: usize,
-    origin: Confirmed,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Confirmed {
-    Record,
-    Memory,
 }
 
 impl Selector {
@@ -80,9 +69,8 @@ impl Selector {
                 Ok(self.requested(request, now, *asked))
             }
             EventKind::LookedUp { request, found } => {
-                let going = self.take_turn(request, "a look-up", |stage| {
-                    matches!(stage, Stage::LookingUp)
-                })?;
+                let going = self
+                    .take_turn(request, "a look-up", |stage| matches!(stage, Stage::LookingUp))?;
                 Ok(self.looked_up(going, now, found))
             }
             EventKind::Tried { request, outcome } => {
@@ -91,9 +79,8 @@ impl Selector {
                 {
                     return out_of_turn(format!("no trial fails as {}", failure.kind.word()));
                 }
-                let going = self.take_turn(request, "a trial", |stage| {
-                    is_awaited(stage, &outcome)
-                })?;
+                let going =
+                    self.take_turn(request, "a trial", |stage| is_awaited(stage, &outcome))?;
                 Ok(self.tried(going, now, outcome))
             }
             EventKind::Abandoned { request } => {
@@ -180,9 +167,8 @@ impl Selector {
             return self.falls_back(&going, Source::Disabled);
         }
         let held = self.servable(&going.question, now.monotonic_ns);
-        let must_confirm = |held: &Held| {
-            self.policy.require_validation && (held.provisional || !held.verified)
-        };
+        let must_confirm =
+            |held: &Held| self.policy.require_validation && (held.provisional || !held.verified);
         if let Some((index, held)) = held.as_ref().filter(|(_, held)| !must_confirm(held)) {
             return self.serves(&going, *index, held, Source::Memory);
         }
@@ -225,67 +211,6 @@ impl Selector {
         let excluded = index != question.reference
             && self.memory.exclusion(&question.key, name, now_ns).is_some();
         (fits && !excluded).then_some(index)
-    }
-
-    fn looked_up(&mut self, going: UnderWay, now: Moment, found: Found) -> Vec<Effect> {
-        let record = match found {
-            Found::Nothing => return self.misses(going, now),
-            Found::Unreadable => {
-                self.tally.store_warnings += 1;
-                return self.misses(going, now);
-            }
-            Found::Record(record) => record,
-        };
-        let question = &going.question;
-        let age_s = record.age_s(now.wall_s);
-        if !self.is_own(&record, question) || age_s < -CLOCK_SKEW_S {
-            self.tally.store_warnings += 1;
-            return self.misses(going, now);
-        }
-        let left_s = lifetime_s(record.complete, self.policy.ttl_s, self.policy.retry_after_s)
-            - age_s.max(0);
-        let usable = self.usable(question, &record.winner, now.monotonic_ns);
-        let vouched = record.verified || !self.policy.require_validation;
-        match usable {
-            Some(index) if left_s > 0 && vouched => {
-                let held = Held {
-                    winner: record.winner,
-                    reference: record.reference,
-                    scope: record.scope,
-                    ratio: record.ratio,
-                    verified: false,
-                    provisional: false,
-                    ends_ns: now.monotonic_ns + left_s * SECOND_NS,
-                };
-                let origin = Confirmed::Record;
-                self.confirms(going, Confirmation { held, index, origin })
-            }
-            _ => self.misses(going, now),
-        }
-    }
-
-    /// Whether a record answers this question and its evidence would promote its winner.
-    fn is_own(&self, record: &Record, question: &Question) -> bool {
-        let promotes = record.winner == record.reference
-            || record.blocks > 0
-                && record.ratio < Fraction::one()
-                && is_enough(&record.ratio, &self.policy.min_speedup);
-        record.key == question.key
-            && record.scope == question.problem.scope
-            && record.reference == *question.reference_name()
-            && promotes
-    }
-
-    fn confirms(&mut self, mut going: UnderWay, confirmation: Confirmation) -> Vec<Effect> {
-        let effect = Effect::Validate {
-            request: going.request,
-            reference: going.question.reference,
-            candidate: confirmation.index,
-            deadline_ns: going.asked.monotonic_ns + self.policy.budget_ns,
-        };
-        going.stage = Stage::Confirming(Box::new(confirmation));
-        self.under_way.insert(going.request, going);
-        vec![effect]
     }
 
     fn misses(&mut self, mut going: UnderWay, now: Moment) -> Vec<Effect> {
@@ -334,68 +259,6 @@ impl Selector {
         }
     }
 
-    fn confirmed(
-        &mut self,
-        going: UnderWay,
-        now: Moment,
-        confirmation: Confirmation,
-        outcome: Outcome,
-    ) -> Vec<Effect> {
-        let required = self.policy.require_validation;
-        let validation = match outcome {
-            Outcome::Validated(validation) => validation,
-            Outcome::Unverifiable if !required => Validation::WAIVED,
-            Outcome::Failed(failure) if failure.kind == FailureKind::Device => {
-                self.quarantine.add(&going.question.lane);
-                return self.fails(going.request, failure);
-            }
-            Outcome::Failed(failure) => {
-                return self.unconfirmed(going, now, &confirmation, failure.kind);
-            }
-            Outcome::Unverifiable | Outcome::Measured(_) => {
-                return self.unconfirmed(going, now, &confirmation, FailureKind::Unsupported);
-            }
-        };
-        let Confirmation { mut held, index, .. } = confirmation;
-        let usable = self.usable(&going.question, &held.winner, now.monotonic_ns).is_some();
-        if !usable || now.monotonic_ns >= held.ends_ns {
-            return self.misses(going, now);
-        }
-        held.verified = validation.verified;
-        held.provisional = validation.provisional;
-        self.memory.hold(&going.question.key, held.clone());
-        self.serves(&going, index, &held, Source::Stored)
-    }
-
-    /// The winner failed: what was to be served goes, and the winner is excluded.
-    fn unconfirmed(
-        &mut self,
-        going: UnderWay,
-        now: Moment,
-        confirmation: &Confirmation,
-        kind: FailureKind,
-    ) -> Vec<Effect> {
-        let question = &going.question;
-        if confirmation.origin == Confirmed::Memory
-            && let Some(entry) = self.memory.get_mut(&question.key)
-        {
-            entry.take_back();
-        }
-        if confirmation.index != question.reference {
-            let exclusion = match kind {
-                FailureKind::Transient => Exclusion::Until(self.retry_at_ns(now)),
-                _ => Exclusion::WhileHeld,
-            };
-            self.memory.entry(&question.key).exclude(&confirmation.held.winner, exclusion);
-        }
-        let mut effects = Vec::new();
-        if question.problem.persistent {
-            effects.push(Effect::RemoveRecord { key: question.key.clone() });
-        }
-        effects.extend(self.misses(going, now));
-        effects
-    }
-
     fn ends(
         &mut self,
         going: UnderWay,
@@ -429,8 +292,7 @@ impl Selector {
 
     fn decides(&mut self, going: &UnderWay, now: Moment, choice: Choice) -> Vec<Effect> {
         let question = &going.question;
-        let lifetime_s =
-            lifetime_s(choice.complete, self.policy.ttl_s, self.policy.retry_after_s);
+        let lifetime_s = lifetime_s(choice.complete, self.policy.ttl_s, self.policy.retry_after_s);
         let held = Held {
             winner: question.candidates[choice.index].name.clone(),
             reference: question.reference_name().clone(),
@@ -474,44 +336,6 @@ impl Selector {
         self.falls_back(&going, Source::Bypassed)
     }
 
-    fn invalidated(&mut self, choice: event::Choice, ban: bool) -> Vec<Effect> {
-        self.tally.invalidations += 1;
-        let entry = self.memory.get_mut(&choice.key);
-        let is_reference = choice.candidate == choice.reference
-            || entry.as_ref().is_some_and(|entry| is_reference_of(entry, &choice.candidate));
-        if let Some(entry) = entry {
-            entry.take_back();
-        }
-        if ban && !is_reference {
-            let entry = self.memory.entry(&choice.key);
-            entry.exclude(&choice.candidate, Exclusion::WhileHeld);
-        }
-        vec![Effect::RemoveRecord { key: choice.key }]
-    }
-
-    fn compared(&mut self, choice: event::Choice, ratio: Fraction, now: Moment) -> Vec<Effect> {
-        let serving = self.memory.get_mut(&choice.key).filter(|entry| {
-            entry.held.as_ref().is_some_and(|held| {
-                held.winner == choice.candidate
-                    && held.winner != held.reference
-                    && held.winner != choice.reference
-            })
-        });
-        let Some(entry) = serving else {
-            self.tally.ignored_comparisons += 1;
-            return Vec::new();
-        };
-        self.tally.comparisons += 1;
-        if entry.history.observe(&self.policy.regression, ratio).is_none() {
-            return Vec::new();
-        }
-        self.tally.degradations += 1;
-        self.tally.invalidations += 1;
-        entry.take_back();
-        entry.degrade(&choice.candidate, now.monotonic_ns, &self.policy.incidents);
-        vec![Effect::RemoveRecord { key: choice.key }]
-    }
-
     fn report(&mut self, going: &UnderWay, now: Moment, search: &Search, winner: usize) {
         let question = &going.question;
         self.reports.push_back(Report {
@@ -532,7 +356,7 @@ impl Selector {
         &mut self,
         going: &UnderWay,
         index: usize,
-        held: &memory::Held,
+        held: &Held,
         source: Source,
     ) -> Vec<Effect> {
         let decision = Decision {
@@ -597,13 +421,6 @@ fn is_awaited(stage: &Stage, outcome: &Outcome) -> bool {
         Outcome::Validated(_) | Outcome::Unverifiable => awaits_validation,
         Outcome::Failed(_) => true,
     }
-}
-
-/// Whether what is held under the key names the plan as its reference.
-fn is_reference_of(entry: &Entry, name: &Text) -> bool {
-    let held = entry.held.as_ref().map(|held| &held.reference);
-    let bypass = entry.bypass.as_ref().map(|bypass| &bypass.reference);
-    held == Some(name) || bypass == Some(name)
 }
 
 fn out_of_turn<T>(reason: String) -> Result<T, Refusal> {

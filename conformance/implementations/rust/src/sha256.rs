@@ -49,8 +49,7 @@ fn mix(state: &mut [u32; 8], chunk: &[u8]) {
         let (a, b) = (words[t - 15], words[t - 2]);
         let low = a.rotate_right(7) ^ a.rotate_right(18) ^ (a >> 3);
         let high = b.rotate_right(17) ^ b.rotate_right(19) ^ (b >> 10);
-        words[t] =
-            words[t - 16].wrapping_add(low).wrapping_add(words[t - 7]).wrapping_add(high);
+        words[t] = words[t - 16].wrapping_add(low).wrapping_add(words[t - 7]).wrapping_add(high);
     }
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
     for (word, round) in words.iter().zip(ROUND) {
@@ -60,8 +59,7 @@ fn mix(state: &mut [u32; 8], chunk: &[u8]) {
         let sum = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
         let majority = (a & b) ^ (a & c) ^ (b & c);
         let two = sum.wrapping_add(majority);
-        (h, g, f, e, d, c, b, a) =
-            (g, f, e, d.wrapping_add(one), c, b, a, one.wrapping_add(two));
+        (h, g, f, e, d, c, b, a) = (g, f, e, d.wrapping_add(one), c, b, a, one.wrapping_add(two));
     }
     for (old, new) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
         *old = old.wrapping_add(new);

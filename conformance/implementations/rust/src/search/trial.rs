@@ -1,0 +1,118 @@
+//! What is known of one candidate in a search, and what is told of it.
+
+use crate::event::Validation;
+use crate::evidence::{Assessment, Verdict, is_enough};
+use crate::fraction::Fraction;
+use crate::median::{median_time_ns, spread};
+use crate::policy::Policy;
+use crate::report::{Account, Became};
+use crate::text::Text;
+
+#[derive(Clone)]
+pub(super) struct Trial {
+    pub(super) fate: Fate,
+    pub(super) first_ns: Option<i128>,
+    pub(super) validation: Option<Validation>,
+    pub(super) ratios: Vec<Fraction>,
+    pub(super) reference_ns: Vec<i128>,
+    pub(super) candidate_ns: Vec<i128>,
+}
+
+#[derive(Clone)]
+pub(super) enum Fate {
+    /// Its turn has not begun or is under way.
+    Open,
+    Unfit,
+    Excluded {
+        expires: bool,
+    },
+    OutOfTime,
+    OverLimit,
+    Cut,
+    Failed {
+        transient: bool,
+    },
+    /// The reference was measured.
+    Baseline(i128),
+    Judged(Assessment),
+}
+
+impl Trial {
+    pub(super) fn new() -> Self {
+        Trial {
+            fate: Fate::Open,
+            first_ns: None,
+            validation: None,
+            ratios: Vec::new(),
+            reference_ns: Vec::new(),
+            candidate_ns: Vec::new(),
+        }
+    }
+
+    /// The ratio, where it may win (S7).
+    pub(super) fn qualifying_ratio(&self, policy: &Policy) -> Option<&Fraction> {
+        let Fate::Judged(Assessment { verdict: Verdict::Faster, ratio: Some(ratio), .. }) =
+            &self.fate
+        else {
+            return None;
+        };
+        let vouched = self.is_verified() || !policy.require_validation;
+        let faster = *ratio < Fraction::one() && is_enough(ratio, &policy.min_speedup);
+        (vouched && faster).then_some(ratio)
+    }
+
+    pub(super) fn is_verified(&self) -> bool {
+        self.validation.is_some_and(|validation| validation.verified)
+    }
+
+    pub(super) fn became(&self, policy: &Policy, won: bool) -> Became {
+        match &self.fate {
+            Fate::Judged(_) if won => Became::Promoted,
+            Fate::Judged(_) if self.qualifying_ratio(policy).is_some() => Became::Faster,
+            Fate::Judged(assessment) if assessment.verdict == Verdict::TooNoisy => Became::Noisy,
+            Fate::Judged(_) => Became::NotFaster,
+            Fate::Baseline(_) => Became::Reference,
+            Fate::Unfit => Became::Ineligible,
+            Fate::Excluded { .. } => Became::Banned,
+            Fate::Failed { .. } => Became::Failed,
+            Fate::Open | Fate::OutOfTime | Fate::OverLimit | Fate::Cut => Became::Skipped,
+        }
+    }
+
+    pub(super) fn account(&self, name: Text, outcome: Became) -> Account {
+        let (ratio, dispersion) = match &self.fate {
+            Fate::Baseline(_) => (Some(Fraction::one()), Some(Fraction::zero())),
+            Fate::Failed { .. } => (None, None),
+            _ => spread(&self.ratios).map(|spread| (spread.median, spread.dispersion)).unzip(),
+        };
+        let median_ns = match &self.fate {
+            Fate::Baseline(baseline_ns) => Some(*baseline_ns),
+            Fate::Judged(_) => Some(median_time_ns(&self.candidate_ns)),
+            _ => None,
+        };
+        Account {
+            name,
+            outcome,
+            blocks: self.ratios.len(),
+            ratio,
+            dispersion,
+            verified: self.is_verified(),
+            first_ns: self.first_ns,
+            median_ns,
+        }
+    }
+}
+
+impl Fate {
+    /// Whether a search in which this happened can still be complete.
+    pub(super) fn leaves_complete(&self) -> bool {
+        !matches!(
+            self,
+            Fate::Cut
+                | Fate::OutOfTime
+                | Fate::OverLimit
+                | Fate::Failed { transient: true }
+                | Fate::Excluded { expires: true }
+        )
+    }
+}
