@@ -27,11 +27,12 @@ def second_feeds(feed: Mapping[str, object]) -> list[dict[str, object]]:
 
     All inputs differ in the first, as far as they can: elements are moved; where all are equal,
     floating-point numbers are drawn and integers changed by one. In the next ones elements also
-    occur in other numbers; equal integers are left alone; single elements alone are changed, which
-    may be parameters rather than data. Empty where nothing can be changed.
+    occur in other numbers; equal integers are left alone; floating-point numbers have the other
+    sign and twice the size, since trees and neighbours see no small step; single elements alone are
+    changed, which may be parameters rather than data. Empty where nothing can be changed.
     """
     found: list[dict[str, object]] = []
-    for change in (_moved_or_stepped, _redrawn, _moved_or_drawn, _single_changed):
+    for change in (_moved_or_stepped, _redrawn, _moved_or_drawn, _far, _single_changed):
         other = {name: _through(value, change) for name, value in feed.items()}
         if not any(same_feed(other, known) for known in (feed, *found)):
             found.append(other)
@@ -87,6 +88,17 @@ def _redrawn(array: Array) -> Array:
         if not _same(changed, array):
             return changed
     return array
+
+
+def _far(array: Array) -> Array:
+    if array.size <= 1 or not _is_float(array):
+        return array
+    wide: Array = array.astype("f8")
+    if not np.any(wide):
+        return _drawn(array)
+    with np.errstate(over="ignore"):
+        far: Array = np.asarray(-2.0 * wide).astype(array.dtype)
+    return array if _same(far, array) else far
 
 
 def _single_changed(array: Array) -> Array:

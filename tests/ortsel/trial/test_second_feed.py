@@ -107,6 +107,7 @@ def test_equal_integers_change_at_the_end_by_one_and_booleans_turn() -> None:
 def test_single_numbers_are_changed_last_since_they_may_be_parameters() -> None:
     feed = {"x": np.zeros(5, np.float32), "rate": np.array(16000), "cached": np.array([False])}
     found = second_feeds(feed)
+    assert len(found) > 1
     for second in found[:-1]:
         assert second["rate"] is feed["rate"]
         assert second["cached"] is feed["cached"]
@@ -120,6 +121,13 @@ def test_one_of_them_changes_what_a_sum_sees() -> None:
     for array in (np.arange(8), np.arange(8, dtype=np.float32), np.array([True, False, True])):
         sums = {float(np.asarray(second["x"]).sum()) for second in second_feeds({"x": array})}
         assert sums - {float(array.sum())}
+
+
+def test_one_of_them_is_far_away_for_models_that_see_no_small_step() -> None:
+    array = np.array([0.2, 0.9, 0.4], np.float32)
+    found = [np.asarray(second["x"]) for second in second_feeds({"x": array})]
+    assert any(np.array_equal(other, -2 * array) for other in found)
+    assert not np.array_equal(found[0], -2 * array), "only where nearer ones show nothing"
 
 
 @pytest.mark.parametrize(
