@@ -113,6 +113,7 @@ class CallTrials:
             self._call.output_names,
             calling=self._call.calling,
             scratch=self._scratch,
+            outer_scratch=self._scratch,
             limits=_limits(self._subject.budget_ns),
             synthetic_feeds=self._subject.synthetic_feeds,
             variant_models={

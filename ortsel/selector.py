@@ -131,7 +131,7 @@ class Selector:
         if self._state.entries:
             return False
         try:
-            return next(iter(self.store.records()), None) is None
+            return not self.store.has_records()
         except StoreError:
             return False
 
