@@ -173,8 +173,11 @@ impl Memory {
         entry.held = Some(held);
     }
 
+    /// A bypass takes the place of a decision, as a decision takes that of a bypass.
     pub fn bypass(&mut self, key: &Text, bypass: Bypass) {
-        self.entry(key).bypass = Some(bypass);
+        let entry = self.entry(key);
+        entry.take_back();
+        entry.bypass = Some(bypass);
     }
 
     pub fn exclusion(&self, key: &Text, name: &Text, now_ns: i128) -> Option<Excluded> {

@@ -106,11 +106,11 @@ impl Search {
     }
 
     fn measured(&mut self, scene: &mut Scene, latency_ns: i128) -> Progress {
-        if let Step::Warmup { done: 0 } = self.step {
-            self.trial().first_ns = Some(latency_ns);
-        }
         if self.is_over_time(scene) {
             return self.close(scene, Fate::Cut);
+        }
+        if let Step::Warmup { done: 0 } = self.step {
+            self.trial().first_ns = Some(latency_ns);
         }
         match self.step {
             Step::Warmup { done } if done + 1 < scene.policy.warmups => {
@@ -138,10 +138,10 @@ impl Search {
     }
 
     fn validated(&mut self, scene: &mut Scene, validation: Validation) -> Progress {
+        self.trial().validation = Some(validation);
         if self.is_over_time(scene) {
             return self.close(scene, Fate::Cut);
         }
-        self.trial().validation = Some(validation);
         self.step = if self.is_reference(scene) { Step::Baseline } else { self.next_block(scene) };
         Progress::Awaits(self.effect(scene))
     }
