@@ -14,7 +14,7 @@ pub enum Side {
 pub const RUNS: usize = 4;
 
 /// Which side runs when, drawn anew for each block, counted from 0.
-pub fn order(seed: i128, key: &Text, candidate: &Text, block: usize) -> [Side; RUNS] {
+pub fn order(seed: i128, key: &Text, candidate: &Text, block: i128) -> [Side; RUNS] {
     let (seed, block) = (seed.to_string(), block.to_string());
     let parts = [seed.as_bytes(), key.bytes(), candidate.bytes(), block.as_bytes()];
     let mut message = Vec::new();

@@ -100,7 +100,7 @@ impl Default for Rule {
 
 impl MedianMad {
     pub fn read(value: &Value) -> Result<MedianMad, Refusal> {
-        let form = Form::of(value)?;
+        let form = Form::closed(value, &["type", "samples", "max_relative_mad"])?;
         Ok(MedianMad {
             samples: form.get_or("samples", 9, form::within(3, 4096))? as usize,
             max_relative_mad: form.get_or("max_relative_mad", Fraction::of(3, 100), rate)?,
@@ -121,7 +121,10 @@ impl MedianMad {
 
 impl AnytimeValid {
     pub fn read(value: &Value) -> Result<AnytimeValid, Refusal> {
-        let form = Form::of(value)?;
+        let form = Form::closed(
+            value,
+            &["type", "false_promotion_rate", "false_rejection_rate", "min_blocks", "max_blocks"],
+        )?;
         let rule = AnytimeValid {
             false_promotion_rate: form.get_or(
                 "false_promotion_rate",

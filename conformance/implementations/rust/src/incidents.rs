@@ -14,7 +14,7 @@ pub struct IncidentPolicy {
 
 impl IncidentPolicy {
     pub fn read(value: &Value) -> Result<IncidentPolicy, Refusal> {
-        let form = Form::of(value)?;
+        let form = Form::closed(value, &["recurrence_ns", "ban_ns"])?;
         let default = IncidentPolicy::default();
         let duration = form::within(1, 366 * DAY_NS);
         Ok(IncidentPolicy {

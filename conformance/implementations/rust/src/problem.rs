@@ -85,7 +85,6 @@ pub struct Question {
     pub problem: Problem,
     pub candidates: Vec<Candidate>,
     pub reference: usize,
-    pub key_text: String,
     pub key: Text,
     /// Canonical text of the environment.
     pub lane: String,
@@ -139,7 +138,7 @@ impl Question {
             return Err("key-too-long");
         }
         let key = Text::from(crate::canonical::digest(&parts.text));
-        Ok(Question { problem, candidates, reference, key_text: parts.text, key, lane: parts.lane })
+        Ok(Question { problem, candidates, reference, key, lane: parts.lane })
     }
 
     pub fn reference_name(&self) -> &Text {

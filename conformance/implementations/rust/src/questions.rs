@@ -7,14 +7,16 @@ use crate::form::{self, Form, from_fraction};
 use crate::fraction::Fraction;
 use crate::incidents::{Incident, IncidentPolicy};
 use crate::json::{self, Value};
+use crate::key;
 use crate::median::spread;
 use crate::moment::Moment;
 use crate::natural::Natural;
 use crate::policy::{self, Policy};
-use crate::problem::{Candidate, Problem, Question};
+use crate::problem::{Candidate, Problem};
 use crate::record::{CLOCK_SKEW_S, Record};
 use crate::refusal::{Refusal, invalid, need};
 use crate::regression::{self, History};
+use crate::text::Text;
 
 /// Answer the question that a call puts.
 pub fn answer(function: &str, input: &Value) -> Result<Value, Refusal> {
@@ -68,8 +70,10 @@ fn block_order(form: Form) -> Result<Value, Refusal> {
     let seed = form.get("seed", form::at_least(0))?;
     let key = form.get("key", form::text)?;
     let candidate = form.get("candidate", form::text)?;
-    let block = form.get("block", form::within(0, i128::from(u32::MAX)))?;
-    let order = block::order(seed, &key, &candidate, block as usize);
+    let block = form.get("block", form::at_least(0))?;
+    let is_unicode = |text: &Text| text.as_str().is_some();
+    need(is_unicode(&key) && is_unicode(&candidate), "texts without lone surrogates")?;
+    let order = block::order(seed, &key, &candidate, block);
     let word = |side| match side {
         Side::Reference => Value::text("reference"),
         Side::Candidate => Value::text("candidate"),
@@ -96,10 +100,10 @@ fn cache_key(form: Form) -> Result<Value, Refusal> {
     let policy = form.get("policy", Policy::read)?;
     let problem = form.get("problem", Problem::read)?;
     let candidates = form.get("candidates", |value| form::each(value, Candidate::read))?;
-    let reference = form.get("reference", form::whole)?;
-    match Question::new(problem, candidates, reference, &policy) {
-        Ok(question) => Ok(canonical_and_digest(question.key_text)),
-        Err(code) => invalid(code),
+    let reference = form.get("reference", form::within(0, candidates.len() as i128 - 1))?;
+    match key::parts(&problem, &candidates, reference as usize, &policy) {
+        Ok(parts) => Ok(canonical_and_digest(parts.text)),
+        Err(why) => invalid(format!("{why:?}")),
     }
 }
 

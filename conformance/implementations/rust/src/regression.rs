@@ -48,7 +48,7 @@ impl Rule {
     }
 
     pub fn read_window(value: &Value) -> Result<Rule, Refusal> {
-        let form = Form::of(value)?;
+        let form = Form::closed(value, &["type", "pairs", "ratio"])?;
         Ok(Rule::Window {
             pairs: form.get_or("pairs", 9, form::within(1, 4096))? as usize,
             ratio: form.get_or("ratio", Fraction::one(), limit)?,
@@ -56,7 +56,7 @@ impl Rule {
     }
 
     pub fn read_anytime_valid(value: &Value) -> Result<Rule, Refusal> {
-        let form = Form::of(value)?;
+        let form = Form::closed(value, &["type", "ratio", "false_alarm_rate", "horizon"])?;
         let false_alarm_rate =
             form.get_or("false_alarm_rate", Fraction::of(1, 100), form::ratio)?;
         need(false_alarm_rate < Fraction::one(), "a rate below 1")?;

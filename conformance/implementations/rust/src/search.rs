@@ -249,7 +249,7 @@ impl Search {
     fn next_block(&self, scene: &Scene) -> Step {
         let question = scene.question;
         let name = &question.candidates[self.current].name;
-        let block = self.trials[self.current].ratios.len();
+        let block = self.trials[self.current].ratios.len() as i128;
         let order = order(scene.policy.seed, &question.key, name, block);
         Step::Block { order, done: 0, times_ns: [0; RUNS] }
     }
