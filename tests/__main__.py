@@ -22,6 +22,9 @@ BIN = Path(PYTHON).parent
 def gates(root: Path, pytest_arguments: list[str]) -> dict[str, list[list[str]]]:
     """Return the commands of each gate, in order."""
     cover = ["--cov", "--cov-report=term:skip-covered"]
+    # Two at a time, a file each: most wait for child processes more than they compute.
+    two = ["-n", "2", "--dist", "loadfile"]
+    ordinary = "not deep and not soak"
     return {
         "format": [[PYTHON, "-m", "ruff", "format", "--check", "."]],
         "lint": [[PYTHON, "-m", "ruff", "check", "."]],
@@ -32,9 +35,7 @@ def gates(root: Path, pytest_arguments: list[str]) -> dict[str, list[list[str]]]
             isolation_command(root, "conformance"),
         ],
         "vectors": [[PYTHON, "-m", "conformance.vectors", "lint"]],
-        "tests": [
-            [PYTHON, "-m", "pytest", "-m", "not deep and not soak", *cover, *pytest_arguments]
-        ],
+        "tests": [[PYTHON, "-m", "pytest", "-m", ordinary, *two, *cover, *pytest_arguments]],
         "oldest": [[PYTHON, "-m", "tests.oldest_runtime", str(root)]],
     }
 
