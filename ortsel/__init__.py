@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ortsel.session_options import SessionOptions
 
 if find_spec("onnxruntime") is None:
-    raise MissingPackageError("ortsel", "onnxruntime", "cpu")
+    raise MissingPackageError("ortsel", "onnxruntime", "cpu", ("gpu", "openvino"))
 _spec = find_spec("spec")
 if _spec is None or find_spec("spec.canonical_json") is None:
     _place = None if _spec is None else _spec.origin or _spec.submodule_search_locations

@@ -26,9 +26,12 @@ class MissingPackageError(OrtselError, ImportError):
     part: str
     package: str
     extra: str
+    others: tuple[str, ...] = ()
+    """Further extras, each of which would do as well."""
 
     def __str__(self) -> str:
+        others = "".join(f', or "ortsel[{other}]"' for other in self.others)
         return (
             f"{self.part} needs the package {self.package}, which is not installed: "
-            f'pip install "ortsel[{self.extra}]"'
+            f'pip install "ortsel[{self.extra}]"{others}'
         )
