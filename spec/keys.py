@@ -11,6 +11,7 @@ from attrs import frozen
 
 from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical, digest
+from spec.errors import InvalidValue
 from spec.policy import Policy
 from spec.problem import Problem
 
@@ -54,8 +55,12 @@ def cache_key(
     """Return the key of a problem: the canonical text of `key_parts` and its hash.
 
     The text is put together from texts that the problem and the policy remember, since a key is
-    made for every request. Raises `InvalidValue` when a part is not canonical JSON.
+    made for every request. Raises `InvalidValue` when a part is not canonical JSON, or when
+    `reference` is no index into `candidates`.
     """
+    if type(reference) is not int or not 0 <= reference < len(candidates):
+        need = f"an index below {len(candidates)}"
+        raise InvalidValue("reference", repr(reference), need, "S1")
     names = CandidateSet.of(candidates).names_text
     reference_name = canonical(candidates[reference].name)
     text = (

@@ -90,7 +90,10 @@ def block_order(seed: int, key: str, candidate: str, block: int) -> BlockOrder:
         raise InvalidValue("block", repr(block), "a whole number >= 0", E3)
     digest = hashlib.sha256()
     for part in (str(seed), key, candidate, str(block)):
-        encoded = part.encode()
+        try:
+            encoded = part.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValue("block_order", ascii(part), "no lone surrogates", E3) from error
         digest.update(len(encoded).to_bytes(8, "big"))
         digest.update(encoded)
     return CANDIDATE_OUTSIDE if digest.digest()[-1] & 1 else REFERENCE_OUTSIDE

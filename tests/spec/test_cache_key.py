@@ -8,6 +8,7 @@ from attrs import evolve
 
 from spec import AnytimeValid, Candidate, MedianMad, Policy, Problem, Scope, cache_key
 from spec.canonical_json import canonical, digest
+from spec.errors import InvalidValue
 from spec.keys import key_parts
 
 PROBLEM = Problem(
@@ -88,3 +89,10 @@ def test_names_that_run_together_are_told_apart() -> None:
     first = cache_key(PROBLEM, (Candidate("a"), Candidate('b","c')), 0, POLICY)
     second = cache_key(PROBLEM, (Candidate("a"), Candidate("b"), Candidate("c")), 0, POLICY)
     assert first != second
+
+
+@pytest.mark.parametrize("reference", [-1, 2, True])
+def test_a_reference_that_is_no_candidate_has_no_key(reference: int) -> None:
+    candidates = (Candidate("a"), Candidate("b"))
+    with pytest.raises(InvalidValue, match="reference: got"):
+        cache_key(PROBLEM, candidates, reference, Policy())

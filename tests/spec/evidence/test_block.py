@@ -98,3 +98,8 @@ def test_every_argument_changes_the_draw(other: tuple[int, str, str]) -> None:
 def test_a_block_without_a_number_has_no_order(block: object) -> None:
     with pytest.raises(InvalidValue, match="block: got"):
         block_order(0, "key", "name", cast("int", block))
+
+
+def test_a_name_that_is_no_text_has_no_order() -> None:
+    with pytest.raises(InvalidValue, match="lone surrogates"):
+        block_order(0, "key", "\ud800", 0)
