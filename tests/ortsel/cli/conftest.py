@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import click.testing
@@ -13,11 +15,28 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from ortsel.cli.app import app
+from ortsel.store import SqliteStore
+from spec.problem import Scope
+from spec.record import Record
 
 ROOT = Path(__file__).parents[3]
 
 Invoke = Callable[..., click.testing.Result]
 Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def hold_something(store: Path) -> None:
+    """Put some other model's decision into a store: of an empty one no session asks for its key."""
+    place = SqliteStore(store)
+    place.save(
+        Record(
+            "0" * 64, Scope.PIPELINE, "reference", "reference", int(time.time()),
+            reference_ns=1, winner_ns=1, ratio=Fraction(1), dispersion=Fraction(0), blocks=0,
+            verified=True,
+        ),
+        "",
+    )  # fmt: skip
+    place.close()
 
 
 def save_model(

@@ -14,7 +14,7 @@ from ortsel.selection_config import SelectionMode
 from ortsel.store.sqlite_store import SqliteStore
 from spec.problem import Scope
 from spec.record import Record
-from tests.ortsel.cli.conftest import Start
+from tests.ortsel.cli.conftest import Start, hold_something
 
 pytestmark = [
     pytest.mark.zoo,
@@ -37,6 +37,7 @@ def test_the_demo_serves_what_the_store_holds_and_compares(
     start: Start, tmp_path: Path, winner: str
 ) -> None:
     store = tmp_path / "decisions.sqlite3"
+    hold_something(store)
     session = open_session(model_path(), SearchOptions(store=store), SelectionMode.CACHE_ONLY)
     session.run(None, demo_feeds())
     (explained,) = session.explain().workloads

@@ -19,7 +19,7 @@ from ortsel.selection_config import SelectionMode
 from ortsel.store.sqlite_store import SqliteStore
 from spec.problem import Scope
 from spec.record import Record
-from tests.ortsel.cli.conftest import Start
+from tests.ortsel.cli.conftest import Start, hold_something
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +34,7 @@ def finished(process: "subprocess.Popen[str]", limit_s: float = 120) -> tuple[in
 
 def decide(model: Path, store: Path, winner: str) -> str:
     """Store a decision for the model's shape of 8 rows, as a search would; return its key."""
+    hold_something(store)
     options = SearchOptions(store=store, min_speedup=Fraction(103, 100))
     session = open_session(model, options, SelectionMode.CACHE_ONLY)
     feeds = make_feeds(read_inputs(session.get_inputs()), {"x": (8, 64)}, [], 0)
