@@ -247,6 +247,8 @@ def _limits(budget_ns: int) -> TrialLimits:
     ordinary = TrialLimits()
     call_ns = max(SECOND_NS, budget_ns // HANG_SHARE)
     return TrialLimits(
+        # Many short blocks decide sooner than few long ones: the rule counts blocks.
+        calls_least=1,
         first_call_ns=min(ordinary.first_call_ns, call_ns),
         call_ns=min(ordinary.call_ns, call_ns),
     )

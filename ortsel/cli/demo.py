@@ -71,7 +71,7 @@ class Served:
 
 
 @click.command(help=_HELP)
-@budget_option
+@budget_option("2m")
 @store_option
 @json_option
 def demo(*, budget: float, store: Path | None, as_json: bool) -> ExitCode:

@@ -11,16 +11,16 @@ from ortsel.cli.durations import duration_argument
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def budget_option(command: _Command) -> _Command:
-    """Add `--budget`."""
+def budget_option(default: str) -> Callable[[_Command], _Command]:
+    """Return what adds `--budget` with a default such as "30s"."""
     return click.option(
         "--budget",
         type=duration_argument,
         metavar="TIME",
-        default="30s",
+        default=default,
         show_default=True,
         help="Longest time to search: 30, 45s, 2m, 1m30s.",
-    )(command)
+    )
 
 
 def store_option(command: _Command) -> _Command:

@@ -56,7 +56,7 @@ as attention_mask=1.
     metavar="FILE.npz",
     help="Real inputs by name, as numpy.savez writes them.",
 )
-@budget_option
+@budget_option("30s")
 @store_option
 @click.option(
     "--provider",
