@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,9 +289,11 @@ def test_a_package_of_the_users_that_hides_ours_is_named(tmp_path: Path) -> None
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "__init__.py").touch()
     root = str(Path(__file__).parents[3])
-    script = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {root!r}]; import ortsel"
+    # Without `site`, so that an editable installation of this tree finds nothing before the user's.
+    places = [str(tmp_path), root, sysconfig.get_paths()["purelib"]]
+    script = f"import sys; sys.path[:0] = {places!r}; import ortsel"
     result = subprocess.run(
-        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=False
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=False
     )
     assert result.returncode == 1
     assert str(tmp_path / "spec") in result.stderr.splitlines()[-1]
