@@ -7,7 +7,7 @@ locks and the busy timeout, readers see the last commit without waiting (write-a
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -62,20 +62,28 @@ class SqliteStore:
 
         A record that cannot be decoded is replaced, one of a later schema is not.
         """
-        body = encode(record)
-        size = len(key_text.encode("utf-8", "surrogatepass"))
-        if size > MAX_KEY_BYTES:
-            raise CorruptRecordError("key text", f"{size} bytes", f"at most {MAX_KEY_BYTES}")
+        self.save_all((StoredRecord(record, key_text),))
+
+    def save_all(self, stored: Iterable[StoredRecord]) -> int:
+        """Keep records as `save` does, all of them in one transaction or none.
+
+        Returns how many were kept; of the others the store holds a better one.
+        """
+        rows = [_row(one) for one in stored]
         now_s = int(self._wall_clock_s())
+        kept = 0
         with self._writing.use() as database:
             if database is None:
                 raise UnwritableStoreError(self.path, "no file")
             database.execute("BEGIN IMMEDIATE")
-            if self._takes_place(database, record, now_s):
-                model = model_digest(parse_key_text(key_text))
-                database.execute(_SAVE, (record.key, model, record.created_s, body, key_text))
+            for record, model, body, key_text in rows:
+                if self._takes_place(database, record, now_s):
+                    database.execute(_SAVE, (record.key, model, record.created_s, body, key_text))
+                    kept += 1
+            if kept:
                 self._evict(database, now_s)
             database.execute("COMMIT")
+        return kept
 
     def remove(self, key: str) -> None:
         """Forget a key. Nothing happens where there is none."""
@@ -84,7 +92,18 @@ class SqliteStore:
                 return
         with self._writing.use() as database:
             if database is not None:
-                database.execute("DELETE FROM record WHERE key = ?", (key,))
+                database.execute(_REMOVE, (key,))
+
+    def remove_all(self, keys: Iterable[str]) -> None:
+        """Forget keys, all of them in one transaction or none."""
+        with self._reading.use() as database:
+            if database is None:
+                return
+        with self._writing.use() as database:
+            if database is not None:
+                database.execute("BEGIN IMMEDIATE")
+                database.executemany(_REMOVE, [(key,) for key in keys])
+                database.execute("COMMIT")
 
     def records(self) -> Iterator[StoredRecord]:
         """Give every record that can be understood, first stored first."""
@@ -164,6 +183,7 @@ class SqliteStore:
             database.execute(_EVICT_FOR_SPACE, (AGED_PER_SAVE,))
 
 
+_REMOVE: Final = "DELETE FROM record WHERE key = ?"
 _LOAD: Final = "SELECT body FROM record WHERE key = ?"
 _ANY: Final = "SELECT 1 FROM record LIMIT 1"
 _LIST_PAGE: Final = "SELECT sequence FROM record WHERE sequence > ? ORDER BY sequence LIMIT ?"
@@ -182,6 +202,15 @@ _EVICT_FIRST: Final = "DELETE FROM record WHERE sequence <= (SELECT max(sequence
 _EVICT_FOR_SPACE: Final = (
     "DELETE FROM record WHERE sequence IN (SELECT sequence FROM record ORDER BY sequence LIMIT ?)"
 )
+
+
+def _row(stored: StoredRecord) -> tuple[Record, str, str, str]:
+    """Return the record, the digest of its model, its text and its key's. Raises if too long."""
+    size = len(stored.key_text.encode("utf-8", "surrogatepass"))
+    if size > MAX_KEY_BYTES:
+        raise CorruptRecordError("key text", f"{size} bytes", f"at most {MAX_KEY_BYTES}")
+    model = model_digest(parse_key_text(stored.key_text))
+    return stored.record, model, encode(stored.record), stored.key_text
 
 
 def _decoded(body: object, key: str) -> Record:
