@@ -15,6 +15,7 @@ from attrs import frozen
 
 from ortsel.fork import starts_over
 from ortsel.store import Store, StoreError
+from ortsel.store.search_log import Entry, Searched, SearchLog, Withdrawn
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
 from spec.candidate import Candidate
@@ -47,7 +48,7 @@ from spec.engine.fingerprint import lower_level_fingerprint
 from spec.engine.state import Held, State, initial_state
 from spec.engine.step import step
 from spec.failure import Failure
-from spec.keys import cache_key
+from spec.keys import CacheKey, cache_key
 from spec.moment import Moment
 from spec.policy import Policy
 from spec.problem import Problem
@@ -95,19 +96,28 @@ class _Context:
 
         Empty when the digest is not this request's.
         """
-        event = self.event
-        key = cache_key(event.problem, event.candidates, event.reference, self.policy)
+        key = self.key()
         return key.text if key.digest == digest else ""
+
+    def key(self) -> CacheKey:
+        """Return the key of this request."""
+        event = self.event
+        return cache_key(event.problem, event.candidates, event.reference, self.policy)
 
 
 class Selector:
     """One engine state with its store, shared by all sessions of one policy and store."""
 
     def __init__(
-        self, policy: Policy, store: Store, clock: Callable[[], Moment] = read_moment
+        self,
+        policy: Policy,
+        store: Store,
+        clock: Callable[[], Moment] = read_moment,
+        searches: SearchLog | None = None,
     ) -> None:
         self.policy = policy
         self.store = store
+        self._searches = searches
         self._clock = clock
         self._state = initial_state(policy)
         self._lock = threading.Lock()
@@ -174,7 +184,9 @@ class Selector:
         self, key: str, candidate: str, reference: str, *, ban: bool, reason: str
     ) -> None:
         """Forget a decision that proved wrong while it was served (S9)."""
-        self._feed(Invalidated(self._clock(), key, candidate, reference, ban, reason))
+        moment = self._clock()
+        self._feed(Invalidated(moment, key, candidate, reference, ban, reason))
+        self._log(Withdrawn(moment.wall_s, key, candidate, reason), "")
 
     def after_fork_in_child(self) -> None:
         """Start over: the parent's lock, searches and checks are not this process's."""
@@ -185,8 +197,10 @@ class Selector:
         answer: Decision | Failure | None = None
         context = _Context(event, runner, self.policy)
         waiting: deque[Event] = deque([event])
+        searched = False
         while waiting:
             for effect in self._step(waiting.popleft()):
+                searched = searched or isinstance(effect, Measure)
                 outcome = self._execute(effect, context)
                 if isinstance(outcome, Answer):
                     answer = outcome.result
@@ -195,7 +209,24 @@ class Selector:
         if answer is None:  # the engine answers every request exactly once
             message = f"request {request} ended without an answer"
             raise AssertionError(message)
+        if searched:
+            self._log_search(context)
         return answer
+
+    def _log_search(self, context: "_Context") -> None:
+        """Keep what a search found for reports, now that its decision is kept."""
+        key = context.key()
+        report = self.report(key.digest)
+        if report is not None:
+            self._log(Searched(self._clock().wall_s, report), key.text)
+
+    def _log(self, entry: Entry, key_text: str) -> None:
+        if self._searches is None:
+            return
+        try:
+            self._searches.save(entry, key_text)
+        except StoreError as error:
+            log.info("ortsel: not kept for reports: %s", error)
 
     def _feed(self, event: Event) -> None:
         for effect in self._step(event):

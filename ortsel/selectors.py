@@ -8,6 +8,7 @@ from ortsel.fork import starts_over
 from ortsel.selection_config import DEFAULT_STORE
 from ortsel.selector import Selector
 from ortsel.store import open_store
+from ortsel.store.search_log import search_log
 from spec.policy import Policy
 
 
@@ -47,7 +48,9 @@ def selector_for(policy: Policy, store: str | None) -> Selector:
         known = _selectors.by_policy_and_place
         selector = known.get((policy, place))
         if selector is None:
-            selector = known[policy, place] = Selector(policy, open_store(place))
+            selector = known[policy, place] = Selector(
+                policy, open_store(place), searches=search_log(place)
+            )
         return selector
 
 
