@@ -4,8 +4,6 @@ import re
 from fractions import Fraction
 from typing import Final
 
-import click
-
 SHORTEST_S: Final = Fraction(1, 1000)
 LONGEST_S: Final = 86_400
 _TENTHS_BELOW_S: Final = 10
@@ -48,6 +46,8 @@ def parse_duration(text: str) -> float:
 
 def duration_argument(text: str) -> float:
     """Read an option's value; what is wrong with it becomes the option's error."""
+    import click  # the rest of this file serves those who have no command line
+
     try:
         return parse_duration(text)
     except ValueError as error:

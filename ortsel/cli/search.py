@@ -15,7 +15,7 @@ from ortsel.cli.one_line import one_line
 from ortsel.errors import OrtselError, UsageError
 from ortsel.explain import WorkloadExplanation
 from ortsel.progress import Progress
-from ortsel.selection_config import DEFAULT_STORE, SelectionConfig, SelectionMode
+from ortsel.selection_config import DEFAULT_STORE, Candidates, SelectionConfig, SelectionMode
 from ortsel.store.errors import NoPlaceError, StoreError
 from ortsel.store.place import default_path
 from ortsel.store.sqlite_store import SqliteStore
@@ -49,6 +49,10 @@ class SearchOptions:
     """Call through bound buffers, as `run_with_iobinding` does."""
     synthetic: bool = False
     """Whether the inputs are made up, so that what is verified on them is provisional."""
+    candidates: Candidates = None
+    """Plans to try, or what makes them; None is ortsel's own catalogue."""
+    provider_options: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Options of each provider, in the order of `providers`; empty where none has any."""
 
     def place(self) -> Path | None:
         """Return the store's file; None where this user has no cache folder."""
@@ -72,6 +76,7 @@ class SearchOptions:
             budget_s=self.budget_s,
             policy=policy,
             seed=self.seed,
+            candidates=self.candidates,
             synthetic_feeds=self.synthetic,
             progress=progress,
         )
@@ -148,6 +153,7 @@ def open_session(
             str(path),
             session_options if options.threads is not None else None,
             list(options.providers) or None,
+            [dict(one) for one in options.provider_options] or None,
             selection=options.selection(mode, progress),
         )
     except OrtselError:
