@@ -13,6 +13,7 @@ from ortsel.errors import MissingPackageError, OrtselError, UsageError
 
 if TYPE_CHECKING:
     from ortsel.explain import Explanation
+    from ortsel.installation import install, uninstall
     from ortsel.io_binding import IOBinding
     from ortsel.model_file import model_file_variant
     from ortsel.plan import Plan, Provider, SessionSettings
@@ -40,7 +41,9 @@ _OWN = {
     "SelectionMode": "ortsel.selection_config",
     "SessionOptions": "ortsel.session_options",
     "SessionSettings": "ortsel.plan",
+    "install": "ortsel.installation",
     "model_file_variant": "ortsel.model_file",
+    "uninstall": "ortsel.installation",
 }
 
 __all__ = [
@@ -56,7 +59,9 @@ __all__ = [
     "SessionOptions",
     "SessionSettings",
     "UsageError",
+    "install",
     "model_file_variant",
+    "uninstall",
 ]
 
 

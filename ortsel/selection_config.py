@@ -136,9 +136,14 @@ class SelectionConfig:
 
 
 def as_config(value: "SelectionConfig | None") -> SelectionConfig:
-    """Return the configuration that the keyword `selection` stands for; None is the default."""
+    """Return the configuration that the keyword `selection` stands for; None is the process's own.
+
+    Raises `UsageError` for anything else, and for an environment variable with a bad value.
+    """
+    from ortsel.selection_environment import process_selection, unless_switched_off
+
     if value is None:
-        return SelectionConfig()
+        return unless_switched_off(process_selection())
     if not isinstance(value, SelectionConfig):
         raise UsageError("selection", repr(value), "an ortsel.SelectionConfig or None")
-    return value
+    return unless_switched_off(value)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from ortsel.errors import OrtselError
+from ortsel.native_class import native_class
 from ortsel.plan import Plan
 from ortsel.session_settings import build_options
 
@@ -37,8 +38,6 @@ def build_session(
     With `verify_providers`, raises `PlanUnavailableError` when a provider of the plan is missing in
     the session or took no node (E8); raises whatever ONNX Runtime raises otherwise.
     """
-    import onnxruntime
-
     settings = plan.settings
     asked = () if plan.providers is None else plan.providers
     counts_nodes = verify_providers and any(provider.name != CPU for provider in asked)
@@ -47,7 +46,7 @@ def build_session(
     keywords: dict[str, Any] = {"enable_fallback": 0}
     if plan.disabled_optimizers:
         keywords["disabled_optimizers"] = list(plan.disabled_optimizers)
-    session = onnxruntime.InferenceSession(
+    session = native_class("InferenceSession")(
         model,
         build_options(settings),
         None

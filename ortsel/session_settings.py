@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve
 
+from ortsel.native_class import native_class
 from ortsel.plan import Attribute, SessionSettings
 
 if TYPE_CHECKING:
@@ -90,6 +91,4 @@ def build_options(settings: SessionSettings) -> "onnxruntime.SessionOptions":
 
 
 def _native_class() -> Any:
-    import onnxruntime
-
-    return onnxruntime.SessionOptions
+    return native_class("SessionOptions")

@@ -8,6 +8,7 @@ import click
 from ortsel.cli.command_group import CommandGroup
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
+from ortsel.cli.exec import exec_
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.tune import tune
 
@@ -16,6 +17,7 @@ _HELP = f"""Measure, verify and remember the fastest way to run an ONNX model wi
 \b
   ortsel demo                     see it on a small model
   ortsel tune model.onnx          decide for a model of yours
+  ortsel exec -- python app.py    run a program as it is, with ortsel
 
 {EXIT_CODES_HELP}"""
 
@@ -58,6 +60,7 @@ def app(context: click.Context) -> ExitCode:
 
 app.add_command(tune)
 app.add_command(demo)
+app.add_command(exec_)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

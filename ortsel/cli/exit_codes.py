@@ -15,6 +15,10 @@ class ExitCode(IntEnum):
     """What was asked for cannot be done as asked; one line says what to change."""
     UNDECIDED = 3
     """The model runs, but nothing could be decided; the output says why."""
+    NOT_EXECUTABLE = 126
+    """`ortsel exec`: the program is there, and cannot be started."""
+    NOT_FOUND = 127
+    """`ortsel exec`: there is no such program."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C. A search that was under way left nothing behind."""
 

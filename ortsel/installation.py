@@ -1,0 +1,56 @@
+"""Putting ortsel's classes under ONNX Runtime's names, so that an unmodified program uses them."""
+
+import threading
+from typing import Final
+
+from ortsel.native_class import replaced
+from ortsel.selection_config import SelectionConfig, as_config
+from ortsel.selection_environment import process_selection, set_process_selection
+
+_lock: Final = threading.Lock()
+
+
+def install(selection: SelectionConfig | None = None) -> None:
+    """Have `onnxruntime.InferenceSession`, `SessionOptions` and `IOBinding` be ortsel's own.
+
+    What was imported from `onnxruntime` earlier, and what the modules below `onnxruntime.capi`
+    hold, stays ONNX Runtime's: call this before the program's own imports. `selection` becomes the
+    configuration of every session that is given none; without it the environment's variables are.
+    A second call replaces the configuration.
+
+    Raises `UsageError` for a `selection` that is no configuration, or a variable with a value that
+    it cannot have; then nothing was changed.
+    """
+    if selection is None:
+        set_process_selection(None)
+        process_selection()
+    else:
+        set_process_selection(as_config(selection))
+    import onnxruntime
+
+    from ortsel.io_binding import IOBinding
+    from ortsel.session import InferenceSession
+    from ortsel.session_options import SessionOptions
+
+    with _lock:
+        for own in (InferenceSession, IOBinding, SessionOptions):
+            present = getattr(onnxruntime, own.__name__)
+            if present is not own:
+                replaced[own.__name__] = present
+                setattr(onnxruntime, own.__name__, own)
+
+
+def uninstall() -> None:
+    """Give ONNX Runtime's names back to its own classes. Sessions that exist go on as they are."""
+    set_process_selection(None)
+    if not replaced:
+        return
+    import onnxruntime
+
+    import ortsel
+
+    with _lock:
+        for name, native in list(replaced.items()):
+            if getattr(onnxruntime, name) is getattr(ortsel, name):
+                setattr(onnxruntime, name, native)
+            del replaced[name]
