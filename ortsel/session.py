@@ -156,6 +156,22 @@ class InferenceSession(onnxruntime.InferenceSession):
         connection = self._ortsel_connection
         return Statistics() if connection is None else connection.tuner.statistics()
 
+    def set_ep_dynamic_options(self, options: Any) -> None:
+        """Set options of providers while the session runs; no plan serves it from then on."""
+        self._ortsel_disconnect("set_ep_dynamic_options was called, which no plan follows")
+        super().set_ep_dynamic_options(options)
+
+    def set_tuning_results(self, results: Any, *, error_on_invalid: bool = False) -> Any:
+        """Give the providers tuning results of theirs; no plan serves the session from then on."""
+        self._ortsel_disconnect("set_tuning_results was called, which no plan follows")
+        return super().set_tuning_results(results, error_on_invalid=error_on_invalid)
+
+    def __copy__(self) -> "InferenceSession":
+        """Return another object around the same session, as a copy of ONNX Runtime's own is."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuse to be pickled with ONNX Runtime's own words."""
         return self._sess.__reduce_ex__(protocol)
@@ -184,6 +200,11 @@ class InferenceSession(onnxruntime.InferenceSession):
             self._ortsel_obstacle = f"{type(error).__name__}: {error}"
         if self._ortsel_obstacle and self._ortsel_config.mode is not SelectionMode.DISABLED:
             log.info("ortsel: never tuned: %s", self._ortsel_obstacle)
+
+    def _ortsel_disconnect(self, obstacle: str) -> None:
+        """Let the reference serve from now on, and say why."""
+        self._ortsel_connection = None
+        self._ortsel_obstacle = obstacle
 
     def _ortsel_connected(self, reference: Plan) -> _Connection:
         config = self._ortsel_config
