@@ -1,11 +1,11 @@
 """`onnxruntime.IOBinding` that remembers what is bound, so that a bound run has a shape."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnxruntime
-from attrs import frozen
+from attrs import Factory, define, frozen
 
 from ortsel.trial.calling import from_ort_value
 
@@ -24,14 +24,23 @@ class _Output:
     value: Any
 
 
+@define(eq=False)
+class _Seen:
+    """What was bound through a binding or a copy of it: both are one to ONNX Runtime."""
+
+    inputs: dict[str, _Input] = Factory(dict)
+    outputs: dict[str, _Output] = Factory(dict)
+    unknown: dict[str, None] = Factory(dict)
+    """Methods that were called and that are not known here."""
+    signature: Hashable | None = None
+
+
 class IOBinding(onnxruntime.IOBinding):
     """Works like ONNX Runtime's; made by `InferenceSession.io_binding()`."""
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
-        self._seen_inputs: dict[str, _Input] = {}
-        self._seen_outputs: dict[str, _Output] = {}
-        self._signature: Hashable | None = None
+        self._seen = _Seen()
 
     def signature(self) -> Hashable:
         """Return what is bound, by name, type and shape, as a value to look up by.
@@ -39,26 +48,30 @@ class IOBinding(onnxruntime.IOBinding):
         Outputs that lie over inputs, or over each other, are part of it: the same shapes bound
         apart are another call.
         """
-        if self._signature is None:
-            self._signature = (
-                tuple((name, bound.description) for name, bound in self._seen_inputs.items()),
-                tuple((name, bound.description) for name, bound in self._seen_outputs.items()),
+        seen = self._seen
+        if seen.signature is None:
+            seen.signature = (
+                tuple((name, bound.description) for name, bound in seen.inputs.items()),
+                tuple((name, bound.description) for name, bound in seen.outputs.items()),
                 self._overlaps(),
+                tuple(seen.unknown),
             )
-        return self._signature
+        return seen.signature
 
     def output_names(self) -> list[str]:
         """Return the names of the bound outputs, in the order of binding."""
-        return list(self._seen_outputs)
+        return list(self._seen.outputs)
 
     def obstacle(self) -> str:
         """Return why a run of this binding cannot be repeated elsewhere; empty when it can."""
-        for name, bound in self._seen_inputs.items():
+        if self._seen.unknown:
+            return f"what {', '.join(self._seen.unknown)} bound is not known"
+        for name, bound in self._seen.inputs.items():
             if bound.value is None:
                 return f"input {name} is bound by address"
             if not _is_plain(bound.value):
                 return f"input {name} is not a contiguous numeric tensor in CPU memory"
-        for name, output in self._seen_outputs.items():
+        for name, output in self._seen.outputs.items():
             if output.value is None and output.description != ("cpu",):
                 return f"output {name} is bound by address or outside CPU memory"
             if output.value is not None and not _is_plain(output.value):
@@ -70,7 +83,7 @@ class IOBinding(onnxruntime.IOBinding):
         if self.obstacle():
             return None
         copies: dict[str, np.ndarray[Any, np.dtype[Any]]] = {}
-        for name, bound in self._seen_inputs.items():
+        for name, bound in self._seen.inputs.items():
             value = bound.value
             copy = from_ort_value(value) if isinstance(value, onnxruntime.OrtValue) else value
             copies[name] = np.array(copy, copy=True, order="C")
@@ -85,8 +98,8 @@ class IOBinding(onnxruntime.IOBinding):
 
     def _overlaps(self) -> bool:
         """Whether an output lies over an input or over another output."""
-        inputs = [_extent(bound.value) for bound in self._seen_inputs.values()]
-        outputs = [_extent(bound.value) for bound in self._seen_outputs.values()]
+        inputs = [_extent(bound.value) for bound in self._seen.inputs.values()]
+        outputs = [_extent(bound.value) for bound in self._seen.outputs.values()]
         return any(
             one[0] < other[1] and other[0] < one[1]
             for position, one in enumerate(outputs)
@@ -148,22 +161,61 @@ class IOBinding(onnxruntime.IOBinding):
     def clear_binding_inputs(self) -> None:
         """Forget the bound inputs."""
         super().clear_binding_inputs()
-        self._seen_inputs.clear()
-        self._signature = None
+        self._seen.inputs.clear()
+        self._seen.signature = None
 
     def clear_binding_outputs(self) -> None:
         """Forget the bound outputs."""
         super().clear_binding_outputs()
-        self._seen_outputs.clear()
-        self._signature = None
+        self._seen.outputs.clear()
+        self._seen.signature = None
 
     def _input(self, name: str, description: Hashable, value: Any) -> None:
-        self._seen_inputs[name] = _Input(description, value)
-        self._signature = None
+        self._seen.inputs[name] = _Input(description, value)
+        self._seen.signature = None
 
     def _output(self, name: str, description: Hashable, value: Any) -> None:
-        self._seen_outputs[name] = _Output(description, value)
-        self._signature = None
+        self._seen.outputs[name] = _Output(description, value)
+        self._seen.signature = None
+
+
+READ_ONLY: Final = frozenset(
+    {
+        "copy_outputs_to_cpu",
+        "get_outputs",
+        "get_outputs_as_ortvaluevector",
+        "synchronize_inputs",
+        "synchronize_outputs",
+    }
+)
+"""Methods that bind nothing."""
+
+
+def distrust_the_rest(own: type, native: type) -> None:
+    """Make a binding on which a method is called that `own` knows nothing of run on the reference.
+
+    A later ONNX Runtime may add a way to bind, whose shapes would be missing in the signature.
+    """
+    for name in dir(native):
+        known = name.startswith("_") or name in READ_ONLY or name in vars(own)
+        if not known and callable(getattr(native, name)):
+            setattr(own, name, _distrusted(native, name))
+
+
+def _distrusted(native: type, name: str) -> Any:
+    call = getattr(native, name)
+
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        self._seen.unknown[name] = None
+        self._seen.signature = None
+        return call(self, *arguments, **keywords)
+
+    method.__name__ = name
+    method.__doc__ = call.__doc__
+    return method
+
+
+distrust_the_rest(IOBinding, onnxruntime.IOBinding)
 
 
 def _describe(value: Any) -> Hashable:

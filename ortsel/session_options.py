@@ -1,6 +1,6 @@
 """`onnxruntime.SessionOptions` that remembers what cannot be read back."""
 
-from typing import Any
+from typing import Any, Final
 
 import onnxruntime
 
@@ -58,29 +58,32 @@ class SessionOptions(onnxruntime.SessionOptions):
         self._libraries.append(str(path))
 
 
-def _passed_through(name: str) -> Any:
-    native = getattr(onnxruntime.SessionOptions, name)
+READ_ONLY: Final = frozenset({"get_session_config_entry", "has_providers"})
+"""Methods that change nothing."""
 
-    def method(self: SessionOptions, *arguments: Any, **keywords: Any) -> Any:
-        result = native(self, *arguments, **keywords)
+
+def pass_through_the_rest(own: type, native: type) -> None:
+    """Make every method that `own` knows nothing of mark its options as not portable.
+
+    That holds for what a later ONNX Runtime adds too: what is not recorded is never guessed.
+    """
+    for name in dir(native):
+        known = name.startswith("_") or name in READ_ONLY or name in vars(own)
+        if not known and callable(getattr(native, name)):
+            setattr(own, name, _passed_through(native, name))
+
+
+def _passed_through(native: type, name: str) -> Any:
+    call = getattr(native, name)
+
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = call(self, *arguments, **keywords)
         self._not_portable.append(name)
         return result
 
     method.__name__ = name
-    method.__doc__ = native.__doc__
+    method.__doc__ = call.__doc__
     return method
 
 
-for _name in (
-    "add_initializer",
-    "add_external_initializers",
-    "add_external_initializers_from_files_in_memory",
-    "add_provider",
-    "add_provider_for_devices",
-    "set_ep_context_data_read_func",
-    "set_load_cancellation_flag",
-    "set_provider_selection_policy",
-    "set_provider_selection_policy_delegate",
-):
-    if hasattr(onnxruntime.SessionOptions, _name):
-        setattr(SessionOptions, _name, _passed_through(_name))
+pass_through_the_rest(SessionOptions, onnxruntime.SessionOptions)
