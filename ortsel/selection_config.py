@@ -1,13 +1,15 @@
 """What a user may set about selection: one frozen value, given as `selection=`."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from enum import Enum
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from ortsel.errors import UsageError
+from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
 from spec.policy import SECOND_NS, Mode, Policy
 
@@ -92,6 +94,21 @@ def _yes_or_no(_: object, __: object, value: object) -> None:
         raise UsageError("synthetic_feeds", repr(value), "True or False")
 
 
+def _trusted(value: "Sequence[str]") -> tuple[str, ...]:
+    need = "a sequence of Ed25519 public keys, 64 hexadecimal digits each"
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise UsageError("trusted_keys", repr(value), need)
+    if value and find_spec("cryptography") is None:
+        raise MissingPackageError("trusted_keys", "cryptography", "signing")
+    for key in value:
+        if not isinstance(key, str) or _PUBLIC_KEY.fullmatch(key) is None:
+            raise UsageError("trusted_keys", repr(key)[:80], need)
+    return tuple(sorted({key.lower() for key in value}))
+
+
+_PUBLIC_KEY: Final = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII)
+
+
 def _listener(_: object, __: object, value: "Callable[[Progress], None] | None") -> None:
     if value is not None and not callable(value):
         raise UsageError("progress", repr(value), "None or a function of a Progress")
@@ -124,6 +141,9 @@ class SelectionConfig:
         default=None, eq=False, validator=_listener
     )
     """Called during a search, from the thread that searches."""
+    trusted_keys: tuple[str, ...] = field(default=(), converter=_trusted)
+    """Ed25519 public keys, 64 hexadecimal digits each. Where there are any, an imported decision is
+    used only if one of them signed the bundle it came in; what was measured here needs none."""
 
     def effective_policy(self) -> Policy:
         """The policy with this value's mode, budget and seed."""

@@ -7,7 +7,7 @@ from typing import Final
 from ortsel.fork import starts_over
 from ortsel.selection_config import DEFAULT_STORE
 from ortsel.selector import Selector
-from ortsel.store import open_store
+from ortsel.store import Store, open_store
 from ortsel.store.search_log import search_log
 from spec.policy import Policy
 
@@ -18,7 +18,7 @@ class _Selectors:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.searching = threading.Lock()
-        self.by_policy_and_place: dict[tuple[Policy, str | None], Selector] = {}
+        self.by_policy_and_place: dict[tuple[Policy, str | None, tuple[str, ...]], Selector] = {}
         starts_over(self)
 
     def after_fork_in_child(self) -> None:
@@ -38,20 +38,35 @@ def searching() -> threading.Lock:
     return _selectors.searching
 
 
-def selector_for(policy: Policy, store: str | None) -> Selector:
+def selector_for(
+    policy: Policy, store: str | None, trusted_keys: tuple[str, ...] = ()
+) -> Selector:
     """Return the selector for a policy and a store (a path, "default", or None for memory only).
 
-    Two sessions with equal policies and stores share decisions, and never search at once.
+    Two sessions with equal policies, stores and `trusted_keys` share decisions, and never search at
+    once.
     """
     place = store if store in (None, DEFAULT_STORE) else os.path.abspath(store)
     with _selectors.lock:
         known = _selectors.by_policy_and_place
-        selector = known.get((policy, place))
+        selector = known.get((policy, place, trusted_keys))
         if selector is None:
-            selector = known[policy, place] = Selector(
-                policy, open_store(place), searches=search_log(place)
-            )
+            found = _trusting(open_store(place), place, trusted_keys)
+            selector = Selector(policy, found, searches=search_log(place))
+            known[policy, place, trusted_keys] = selector
         return selector
+
+
+def _trusting(store: Store, place: str | None, trusted_keys: tuple[str, ...]) -> Store:
+    """Return a store that gives what these keys signed; the same store where there are none."""
+    if not trusted_keys:
+        return store
+    from ortsel.bundle import PublicKey
+    from ortsel.bundle.kept_bundles import KeptBundles
+    from ortsel.bundle.trusting_store import TrustingStore
+
+    keys = [PublicKey(key) for key in trusted_keys]
+    return TrustingStore(store, KeptBundles.of(place), keys)
 
 
 def forget_all() -> None:

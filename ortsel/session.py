@@ -212,7 +212,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         model = LoadedModel.of(
             self._model_bytes if path is None else Path(path), self._ortsel_loading_ns
         )
-        selector = selector_for(config.effective_policy(), config.store)
+        selector = selector_for(config.effective_policy(), config.store, config.trusted_keys)
         tuner = SessionTuner(model, reference, config, selector)
         names = [output.name for output in self.get_outputs()]
         return _Connection(self._sess, tuner, Choices(), names)
