@@ -50,7 +50,7 @@ def test_records_of_another_machine_are_counted_apart(tmp_path: Path) -> None:
 def test_what_was_measured_here_stays(tmp_path: Path) -> None:
     store = sqlite(tmp_path)
     own = shapes(3)[0]
-    store.save(evolve(own.record, created_s=1), own.key_text)
+    store.save(evolve(own.record, created_s=NOW_S - 9999), own.key_text)
     assert take(store, bundle(3)) == 2
     found = store.load(own.record.key)
     assert found is not None
@@ -60,7 +60,7 @@ def test_what_was_measured_here_stays(tmp_path: Path) -> None:
 def test_what_is_measured_here_later_takes_the_place(tmp_path: Path) -> None:
     store = sqlite(tmp_path)
     take(store, bundle(1))
-    own = evolve(shapes(1)[0].record, blocks=1, created_s=1)
+    own = evolve(shapes(1)[0].record, blocks=1, created_s=NOW_S - 9999)
     store.save(own, shapes(1)[0].key_text)
     assert store.load(own.key) == own
 
