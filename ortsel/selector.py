@@ -90,6 +90,7 @@ class _Context:
     event: Requested
     runner: TrialRunner
     policy: Policy
+    clock: Callable[[], Moment]
 
     def key_text(self, digest: str) -> str:
         """Return the named parts behind a digest, for the store to explain later.
@@ -157,8 +158,12 @@ class Selector:
         runner: TrialRunner,
         *,
         nested: bool = False,
+        clock: Callable[[], Moment] | None = None,
     ) -> Decision | Failure:
         """Return the one answer to a request. Never waits for another request's trial.
+
+        With a `clock` of its own, whose time stands still at times and never runs ahead, a search
+        has its budget of that clock's time; deadlines are its times.
 
         Whatever the runner raises besides `TrialFailedError` (an interrupt, a defect) abandons the
         search, so that nothing stays pending, and is raised on.
@@ -166,9 +171,10 @@ class Selector:
         with self._lock:
             self._next_request += 1
             request = self._next_request
-        event = Requested(request, self._clock(), problem, candidates, reference, nested)
+        clock = clock or self._clock
+        event = Requested(request, clock(), problem, candidates, reference, nested)
         try:
-            return self._drive(request, event, runner)
+            return self._drive(request, _Context(event, runner, self.policy, clock))
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
@@ -193,10 +199,9 @@ class Selector:
         self._lock = threading.Lock()
         self._state = initial_state(self.policy)
 
-    def _drive(self, request: int, event: Requested, runner: TrialRunner) -> Decision | Failure:
+    def _drive(self, request: int, context: _Context) -> Decision | Failure:
         answer: Decision | Failure | None = None
-        context = _Context(event, runner, self.policy)
-        waiting: deque[Event] = deque([event])
+        waiting: deque[Event] = deque([context.event])
         searched = False
         while waiting:
             for effect in self._step(waiting.popleft()):
@@ -261,7 +266,7 @@ class Selector:
                 if context is None:
                     message = f"{effect} outside a request"
                     raise AssertionError(message)
-                return self._trial(effect, context.runner)
+                return self._trial(effect, context)
             case _:
                 assert_never(effect)
 
@@ -271,11 +276,12 @@ class Selector:
         except StoreError as error:
             log.warning("ortsel: stored decision not used: %s", error)
             return RecordUnreadable(request, self._clock(), str(error))
+        clock = self._clock if context is None else context.clock
         if record is None:
-            return RecordAbsent(request, self._clock())
+            return RecordAbsent(request, clock())
         if context is not None:
             context.runner.record_loaded(record)
-        return RecordLoaded(request, self._clock(), record)
+        return RecordLoaded(request, clock(), record)
 
     def _write(self, key: str, action: Callable[[], None]) -> Event | None:
         try:
@@ -285,15 +291,19 @@ class Selector:
             return StoreFailed(self._clock(), key, str(error))
         return None
 
-    def _trial(self, effect: Measure | Validate, runner: TrialRunner) -> Event:
+    def _trial(self, effect: Measure | Validate, context: _Context) -> Event:
         request = effect.request
         try:
             if isinstance(effect, Measure):
-                latency_ns = runner.measure(effect.candidate, effect.purpose, effect.deadline_ns)
-                return Measured(request, self._clock(), latency_ns)
-            verdict = runner.validate(effect.reference, effect.candidate, effect.deadline_ns)
+                latency_ns = context.runner.measure(
+                    effect.candidate, effect.purpose, effect.deadline_ns
+                )
+                return Measured(request, context.clock(), latency_ns)
+            verdict = context.runner.validate(
+                effect.reference, effect.candidate, effect.deadline_ns
+            )
         except TrialFailedError as error:
-            return TrialFailed(request, self._clock(), error.failure)
+            return TrialFailed(request, context.clock(), error.failure)
         if isinstance(verdict, CannotVerify):
-            return Unverifiable(request, self._clock(), verdict.reason)
-        return Validated(request, self._clock(), verdict.feeds, verdict.provisional)
+            return Unverifiable(request, context.clock(), verdict.reason)
+        return Validated(request, context.clock(), verdict.feeds, verdict.provisional)

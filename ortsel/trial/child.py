@@ -79,7 +79,7 @@ class ChildHungError(ChildError):
 
 @frozen
 class ChildCutError(ChildError):
-    """The deadline came first, and it was killed."""
+    """The deadline came first, or nobody wants the answer any more, and it was killed."""
 
     waited_ns: int
 
@@ -289,6 +289,9 @@ class Child:
 
     def _watch(self, started_ns: int, limit_ns: int, deadline_ns: int) -> None:
         now = time.monotonic_ns()
+        if self._limits.stop_asked():
+            self.kill()
+            raise ChildCutError(self.log_tail(), now - started_ns)
         if now >= min(started_ns + limit_ns, deadline_ns):
             self.kill()
             if started_ns + limit_ns <= deadline_ns:

@@ -1,5 +1,6 @@
 """What a trial may cost, and how long one measurement is."""
 
+from collections.abc import Callable
 from typing import Final
 
 from attrs import field, frozen, validators
@@ -8,6 +9,11 @@ _positive = validators.gt(0)
 
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
+
+
+def never() -> bool:
+    """Return that nobody asked to stop."""
+    return False
 
 
 @frozen
@@ -63,3 +69,6 @@ class TrialLimits:
     niceness: int = field(default=0, validator=[validators.ge(0), validators.le(19)])
     """Lower priority of the children (nice), for trials beside live traffic. A lower priority than
     the served process has is not measured as served, so 0 unless asked for."""
+    stop_asked: Callable[[], bool] = field(default=never, eq=False)
+    """Asked while a child starts or works, some ten times a second: whether nobody wants its answer
+    any more. Without it, whoever ends waits for the child's command."""

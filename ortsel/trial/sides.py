@@ -116,7 +116,8 @@ class Sides:
 
         Raises `TrialFailedError` when it cannot be opened.
         """
-        if time.monotonic_ns() >= deadline_ns:  # nothing needs to be killed for that
+        stopped = self._limits.stop_asked()
+        if stopped or time.monotonic_ns() >= deadline_ns:  # nothing needs to be killed for that
             failure = Failure(FailureKind.TRANSIENT, "timeout", "no time was left to begin")
             raise TrialFailedError(plan.name, failure)
         if plan != self._reference:

@@ -6,48 +6,78 @@ Run as `python -m ortsel.trial.variant_child VARIANT MODEL TARGET`.
 
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.interpreter import worker_command, worker_environment
+from ortsel.trial.limits import SECOND_NS, never
 from spec.failure import Failure, FailureKind
 
 MODULE: Final = "ortsel.trial.variant_child"
 LIMIT_S: Final = 600
 """A rewrite of a large model takes minutes; longer is a hang."""
+LOOK_S: Final = 0.05
+"""How often the parent looks at the clock."""
 
 
 def build_variant_in_child(
-    variant: str, model: Path, target: Path, deadline_ns: int | None = None
+    variant: str,
+    model: Path,
+    target: Path,
+    deadline_ns: int | None = None,
+    stop_asked: Callable[[], bool] = never,
 ) -> None:
     """Write the variant of `model` to `target`, by `deadline_ns` on the monotonic clock.
 
-    Raises `TrialFailedError` (unsupported when it is refused, transient when it takes too long) and
-    `TrialsUnavailableError` where no child can be started.
+    Ends the child early when `stop_asked` says so. Raises `TrialFailedError` (unsupported when it
+    is refused, transient when it takes too long or is stopped) and `TrialsUnavailableError` where
+    no child can be started.
     """
-    limit_s: float = LIMIT_S
-    if deadline_ns is not None:
-        limit_s = max(0.0, min(limit_s, (deadline_ns - time.monotonic_ns()) / 1e9))
+    started_ns = time.monotonic_ns()
+    ends_ns = started_ns + LIMIT_S * SECOND_NS
+    ends_ns = ends_ns if deadline_ns is None else min(ends_ns, deadline_ns)
     command = [*worker_command()[:-1], MODULE, variant, str(model), str(target)]
-    try:
-        result = subprocess.run(
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(
             command,
             env=worker_environment(),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
+            stdout=log,
+            stderr=log,
             start_new_session=True,
-        )
-    except subprocess.TimeoutExpired as error:
-        failure = Failure(FailureKind.TRANSIENT, "timeout", f"variant not built in {limit_s:.1f} s")
-        raise TrialFailedError(variant, failure) from error
-    if result.returncode or not target.exists():
-        last = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
+        ) as child,
+    ):
+        try:
+            code = _end_of(child, ends_ns, stop_asked)
+        finally:
+            child.kill()
+        log.seek(0)
+        lines = log.read().decode(errors="replace").strip().splitlines()
+    if code is None:
+        took_s = (time.monotonic_ns() - started_ns) / SECOND_NS
+        failure = Failure(FailureKind.TRANSIENT, "timeout", f"variant not built in {took_s:.1f} s")
+        raise TrialFailedError(variant, failure)
+    if code or not target.exists():
+        last = lines[-1] if lines else f"exit status {code}"
         raise TrialFailedError(variant, Failure(FailureKind.UNSUPPORTED, "variant-refused", last))
+
+
+def _end_of(
+    child: "subprocess.Popen[bytes]", ends_ns: int, stop_asked: Callable[[], bool]
+) -> int | None:
+    """Return the exit status, or None when it must end before it has."""
+    while True:
+        left_s = (ends_ns - time.monotonic_ns()) / SECOND_NS
+        try:
+            return child.wait(max(0.0, min(LOOK_S, left_s)))
+        except subprocess.TimeoutExpired:
+            if left_s <= 0 or stop_asked():
+                return None
 
 
 def main(arguments: list[str]) -> int:

@@ -264,6 +264,9 @@ def _prepare_process(nice: int, address_space_bytes: int) -> BinaryIO:
         Path("/proc/self/oom_score_adj").write_text("1000")
     if nice and hasattr(os, "nice"):
         os.nice(nice)
+        with contextlib.suppress(OSError):
+            # A session of its own may be a group of its own, inside which alone `nice` counts.
+            Path("/proc/self/autogroup").write_text(str(nice))
     _limit_resources(address_space_bytes)
     return replies
 

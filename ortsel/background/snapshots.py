@@ -1,0 +1,63 @@
+"""Copies of a caller's inputs, for work that comes later.
+
+The caller's arrays are the caller's: by the time background work reads them, they may hold the next
+request. All copies of a process together are bounded.
+"""
+
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ortsel.fork import starts_over
+
+Arrays = Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]
+
+
+class Snapshot:
+    """One call's inputs. Contiguous, except that the order of dimensions in memory is kept."""
+
+    def __init__(self, feed: Arrays, size_bytes: int) -> None:
+        self.feed: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
+            name: np.array(value, copy=True, order="K") for name, value in feed.items()
+        }
+        self.size_bytes = size_bytes
+
+
+class Snapshots:
+    """The snapshots that are alive. Safe for many threads."""
+
+    def __init__(self) -> None:
+        self._alive: weakref.WeakSet[Snapshot] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        starts_over(self)
+
+    def after_fork_in_child(self) -> None:
+        """The lock may be held by a thread that the child does not have."""
+        self._lock = threading.Lock()
+
+    def take(self, feed: Arrays, most_bytes: int) -> Snapshot | None:
+        """Return a copy, or None where all copies together would be more than `most_bytes`."""
+        size_bytes = feed_bytes(feed)
+        with self._lock:
+            if size_bytes + self.held_bytes() > most_bytes:
+                return None
+            snapshot = Snapshot(feed, size_bytes)
+            self._alive.add(snapshot)
+            return snapshot
+
+    def held_bytes(self) -> int:
+        """Return how much memory the living snapshots take."""
+        return sum(snapshot.size_bytes for snapshot in list(self._alive))
+
+
+def feed_bytes(feed: Arrays) -> int:
+    """Return how much memory a copy takes."""
+    # A broadcast array has the size of what it shows. Texts are shared: they never change.
+    return sum(int(value.size) * value.itemsize for value in feed.values())
+
+
+SNAPSHOTS: Final = Snapshots()
+"""The snapshots of this process."""
