@@ -38,9 +38,7 @@ def searching() -> threading.Lock:
     return _selectors.searching
 
 
-def selector_for(
-    policy: Policy, store: str | None, trusted_keys: tuple[str, ...] = ()
-) -> Selector:
+def selector_for(policy: Policy, store: str | None, trusted_keys: tuple[str, ...] = ()) -> Selector:
     """Return the selector for a policy and a store (a path, "default", or None for memory only).
 
     Two sessions with equal policies, stores and `trusted_keys` share decisions, and never search at
