@@ -86,7 +86,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 PLACES = (
-    ("format",), ("schema",), ("models",), ("tools",), ("environments",), ("records",),
+    ("format",), ("schema",), ("models",), ("environments",), ("records",),
     ("records", 0), ("records", 0, "parts"), ("records", 0, "environment"),
     ("records", 0, "record"), ("records", 1, "parts", "model"), ("records", 1, "parts", "scope"),
     ("records", 1, "parts", "candidates"), ("records", 1, "parts", "schema"),
@@ -164,6 +164,7 @@ CASES: dict[str, tuple[Callable[[dict[str, Any]], None], type[BundleError], str]
     "a version that never was": (_set("schema", 0), CorruptBundleError, "schema: got 0"),
     "another format": (_set("format", "zip"), CorruptBundleError, "format: got 'zip'"),
     "an unknown name": (_set("run", "rm"), CorruptBundleError, "content.'run': got an unknown"),
+    "tools without versions": (_set("tools.ortsel", 1), CorruptBundleError, "tools.'ortsel': got 1"),
     "no records": (_set("records", []), OversizedBundleError, "got 0 records"),
     "an environment of another name": (
         lambda content: content["environments"].update({"../../etc": {}}),
