@@ -46,28 +46,32 @@ _OWN = {
     "uninstall": "ortsel.installation",
 }
 
-__all__ = [
-    "Explanation",
-    "IOBinding",
-    "InferenceSession",
-    "MissingPackageError",
-    "OrtselError",
-    "Plan",
-    "Provider",
-    "SelectionConfig",
-    "SelectionMode",
-    "SessionOptions",
-    "SessionSettings",
-    "UsageError",
-    "install",
-    "model_file_variant",
-    "uninstall",
-]
+if TYPE_CHECKING:
+    __all__ = [
+        "Explanation",
+        "IOBinding",
+        "InferenceSession",
+        "MissingPackageError",
+        "OrtselError",
+        "Plan",
+        "Provider",
+        "SelectionConfig",
+        "SelectionMode",
+        "SessionOptions",
+        "SessionSettings",
+        "UsageError",
+        "install",
+        "model_file_variant",
+        "uninstall",
+    ]
 
 
 def __getattr__(name: str) -> Any:
+    value: Any
     if name in _OWN:
         value = getattr(import_module(_OWN[name]), name)
+    elif name == "__all__":  # what a star brings: a program's `from onnxruntime import *` too
+        return [name for name in __dir__() if not name.startswith("_")]
     elif name.startswith("__") and name != "__version__":
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
@@ -83,4 +87,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(__all__) | set(dir(import_module("onnxruntime"))))
+    errors = {"MissingPackageError", "OrtselError", "UsageError"}
+    return sorted(errors | set(_OWN) | set(dir(import_module("onnxruntime"))))

@@ -11,7 +11,7 @@ _lock: Final = threading.Lock()
 
 
 def install(selection: SelectionConfig | None = None) -> None:
-    """Have `onnxruntime.InferenceSession`, `SessionOptions` and `IOBinding` be ortsel's own.
+    """Have `onnxruntime.InferenceSession` and every other name that ortsel has its own be ortsel's.
 
     What was imported from `onnxruntime` earlier, and what the modules below `onnxruntime.capi`
     hold, stays ONNX Runtime's: call this before the program's own imports. `selection` becomes the
@@ -28,16 +28,15 @@ def install(selection: SelectionConfig | None = None) -> None:
         set_process_selection(as_config(selection))
     import onnxruntime
 
-    from ortsel.io_binding import IOBinding
-    from ortsel.session import InferenceSession
-    from ortsel.session_options import SessionOptions
+    import ortsel
 
+    public = [name for name in dir(onnxruntime) if not name.startswith("_")]
     with _lock:
-        for own in (InferenceSession, IOBinding, SessionOptions):
-            present = getattr(onnxruntime, own.__name__)
-            if present is not own:
-                replaced[own.__name__] = present
-                setattr(onnxruntime, own.__name__, own)
+        for name in public:
+            present, ours = getattr(onnxruntime, name), getattr(ortsel, name)
+            if present is not ours:
+                replaced[name] = present
+                setattr(onnxruntime, name, ours)
 
 
 def uninstall() -> None:
