@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, assert_never
@@ -14,6 +14,7 @@ from ortsel.loaded_model import LoadedModel
 from ortsel.model_file import check_model_file, model_file
 from ortsel.plan import Plan
 from ortsel.progress import Progress, Stage
+from ortsel.provider_caches import with_caches
 from ortsel.session_builder import build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
@@ -68,6 +69,8 @@ class Subject:
     may_build_variants: bool
     """Whether a graph variant may be built now, which takes seconds."""
     variants: VariantCache
+    caches: Path | None = None
+    """Where providers keep compiled models; None, or no such folder, is nowhere."""
 
 
 class CallTrials:
@@ -187,12 +190,20 @@ class CallTrials:
 
     def _build(self, plan: Plan, deadline_ns: int | None) -> "onnxruntime.InferenceSession":
         try:
-            return build_session(self._variant_model(plan, deadline_ns), plan)
+            return self._built(self._variant_model(plan, deadline_ns), plan)
         except (TrialFailedError, VariantMissingError):
             raise
         except Exception as error:
             failure = Failure(FailureKind.UNSUPPORTED, "not-built-in-process", str(error))
             raise TrialFailedError(plan.name, failure) from error
+
+    def _built(self, model: Path | bytes, plan: Plan) -> "onnxruntime.InferenceSession":
+        """Return the session of a plan. A cache that cannot be used costs its gain, not the plan."""
+        cached = with_caches(plan, self._subject.caches)
+        if cached is not plan:
+            with suppress(Exception):
+                return build_session(model, cached)
+        return build_session(model, plan)
 
     def _plan(self, candidate: int) -> Plan:
         plan = self._subject.plans[candidate]

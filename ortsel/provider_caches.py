@@ -1,0 +1,71 @@
+"""Compiled forms that providers keep on disk, beside the store.
+
+OpenVINO and TensorRT compile a model at load time, for seconds to minutes, and can keep the result.
+A cache changes how fast a session starts, never what it computes, so it is no part of a plan and of
+no key: it is added when a plan's session is built to serve. Only an existing folder is used; the
+offline builder makes it, and ships it with the decisions.
+
+TensorRT's engines are not keyed by every option, so each plan has a folder of its own there.
+"""
+
+import json
+from pathlib import Path
+
+from attrs import evolve
+
+from ortsel.plan import Plan, Provider
+from spec.canonical_json import canonical, digest
+
+
+def cache_folder(store: str | None) -> Path | None:
+    """Return the folder beside a store's file ("default" is the one in the cache folder)."""
+    if store is None:
+        return None
+    from ortsel.store import StoreError, default_path
+
+    try:
+        file = default_path() if store == "default" else Path(store).absolute()
+    except StoreError:
+        return None
+    return file.with_name(f"{file.name}.caches")
+
+
+def with_caches(plan: Plan, folder: Path | None) -> Plan:
+    """Return the plan with its providers' caches in a folder; as it is without one.
+
+    Whatever the user set about caches stays.
+    """
+    if folder is None or plan.providers is None or not folder.is_dir():
+        return plan
+    cached = tuple(_cached(provider, plan, folder) for provider in plan.providers)
+    return plan if cached == plan.providers else evolve(plan, providers=cached)
+
+
+def _cached(provider: Provider, plan: Plan, folder: Path) -> Provider:
+    given = dict(provider.options)
+    match provider.name:
+        case "OpenVINOExecutionProvider":
+            ours = {} if _has_own_cache(given) else {"cache_dir": str(folder / "openvino")}
+        case "TensorrtExecutionProvider":
+            own = str(folder / "tensorrt" / digest(canonical(plan.parts()))[:32])
+            ours = {
+                "trt_engine_cache_enable": "1",
+                "trt_engine_cache_path": own,
+                "trt_timing_cache_enable": "1",
+                "trt_timing_cache_path": own,
+            }
+        case "NvTensorRTRTXExecutionProvider":
+            ours = {"nv_runtime_cache_path": str(folder / "tensorrt-rtx")}
+        case _:
+            return provider
+    return Provider(provider.name, tuple((ours | given).items()))
+
+
+def _has_own_cache(options: dict[str, str]) -> bool:
+    """Whether the user keeps OpenVINO's cache elsewhere, by either way of saying so."""
+    try:
+        loaded = json.loads(options.get("load_config", "{}"))
+    except ValueError:
+        return True
+    devices = loaded.values() if isinstance(loaded, dict) else ()
+    return any(isinstance(device, dict) and "CACHE_DIR" in device for device in devices)
