@@ -16,6 +16,7 @@ from ortsel.errors import UsageError
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+_INPUT: Final = "--input"
 INTEGER_END: Final = 2
 """Made-up integers are 0 or 1: valid as token ids, as masks and as indices into nearly anything."""
 
@@ -81,20 +82,36 @@ def read_feeds(
 
     `optional` are initialisers that an input may replace. Raises `UnusableFileError`.
     """
-    arrays = _read_npz(path)
+    return check_feeds(path, read_npz(path, _INPUT), inputs, optional, _INPUT)
+
+
+def check_feeds(
+    path: Path,
+    arrays: Mapping[str, Array],
+    inputs: Sequence[ModelInput],
+    optional: Sequence[ModelInput],
+    option: str,
+) -> Feeds:
+    """Return arrays as feeds: every input, each of its declared type and shape.
+
+    `path` is where they come from and `option` how the user named it, for messages. Raises
+    `UnusableFileError`.
+    """
     declared = {one.name: one for one in (*inputs, *optional)}
     for name in arrays:
         if name not in declared:
             known = ", ".join(declared) or "none"
             raise UnusableFileError(
-                "--input", str(path), f"{name!r} is not an input of the model ({known})"
+                option, str(path), f"{name!r} is not an input of the model ({known})"
             )
     for one in inputs:
         if one.name not in arrays:
             held = ", ".join(arrays) or "nothing"
             reason = f"the input {one.declared()} is missing; the file holds {held}"
-            raise UnusableFileError("--input", str(path), reason)
-    checked = {name: _checked(path, declared[name], array) for name, array in arrays.items()}
+            raise UnusableFileError(option, str(path), reason)
+    checked = {
+        name: _checked(path, declared[name], array, option) for name, array in arrays.items()
+    }
     return Feeds(checked, str(path))
 
 
@@ -152,21 +169,22 @@ def _filled(one: ModelInput, made: Array, text: str) -> Array:
         ) from error
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
+def read_npz(path: Path, option: str) -> dict[str, Array]:
+    """Return the arrays of an npz file. Raises `UnusableFileError`."""
     if not path.is_file():
         reason = "it is not a file" if path.exists() else "there is no such file"
-        raise UnusableFileError("--input", str(path), reason)
+        raise UnusableFileError(option, str(path), reason)
     if not zipfile.is_zipfile(path):
-        raise UnusableFileError("--input", str(path), "it is not an npz file (see numpy.savez)")
+        raise UnusableFileError(option, str(path), "it is not an npz file (see numpy.savez)")
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: np.asarray(archive[name]) for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
         reason = f"it cannot be read as an npz file without pickled objects ({error})"
-        raise UnusableFileError("--input", str(path), reason) from error
+        raise UnusableFileError(option, str(path), reason) from error
 
 
-def _checked(path: Path, one: ModelInput, array: Array) -> Array:
+def _checked(path: Path, one: ModelInput, array: Array, option: str) -> Array:
     """Return the array as ONNX Runtime takes it, when its type and shape are the declared ones."""
     dtype = _dtype(one)
     if dtype.kind == "O" and array.dtype.kind == "U":
@@ -174,7 +192,7 @@ def _checked(path: Path, one: ModelInput, array: Array) -> Array:
     if array.dtype != dtype:
         fix = f'array.astype("{dtype.name}") would make it fit'
         reason = f"{one.name} holds {array.dtype}, the model takes {one.element}"
-        raise UnusableFileError("--input", str(path), f"{reason}; {fix}")
+        raise UnusableFileError(option, str(path), f"{reason}; {fix}")
     fits = not one.shape or (
         len(one.shape) == array.ndim
         and all(
@@ -187,5 +205,5 @@ def _checked(path: Path, one: ModelInput, array: Array) -> Array:
         reason = (
             f"{one.name} has the shape {shape_words(array.shape)}, the model takes {one.declared()}"
         )
-        raise UnusableFileError("--input", str(path), reason)
+        raise UnusableFileError(option, str(path), reason)
     return np.ascontiguousarray(array) if array.ndim else array
