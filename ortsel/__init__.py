@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from ortsel.io_binding import IOBinding
     from ortsel.model_file import model_file_variant
     from ortsel.plan import Plan, Provider, SessionSettings
+    from ortsel.providers.ep_selector import EpSelector
+    from ortsel.providers.plugin import PluginLibrary, PluginLibraryError
+    from ortsel.providers.registration import (
+        register_execution_provider_library,
+        unregister_execution_provider_library,
+    )
     from ortsel.selection_config import SelectionConfig, SelectionMode
     from ortsel.session import InferenceSession
     from ortsel.session_options import SessionOptions
@@ -32,10 +38,13 @@ if _spec is None or find_spec("spec.canonical_json") is None:
     raise ImportError(_message, name="spec")
 
 _OWN = {
+    "EpSelector": "ortsel.providers.ep_selector",
     "Explanation": "ortsel.explain",
     "IOBinding": "ortsel.io_binding",
     "InferenceSession": "ortsel.session",
     "Plan": "ortsel.plan",
+    "PluginLibrary": "ortsel.providers.plugin",
+    "PluginLibraryError": "ortsel.providers.plugin",
     "Provider": "ortsel.plan",
     "SelectionConfig": "ortsel.selection_config",
     "SelectionMode": "ortsel.selection_config",
@@ -43,17 +52,22 @@ _OWN = {
     "SessionSettings": "ortsel.plan",
     "install": "ortsel.installation",
     "model_file_variant": "ortsel.model_file",
+    "register_execution_provider_library": "ortsel.providers.registration",
     "uninstall": "ortsel.installation",
+    "unregister_execution_provider_library": "ortsel.providers.registration",
 }
 
 if TYPE_CHECKING:
     __all__ = [
+        "EpSelector",
         "Explanation",
         "IOBinding",
         "InferenceSession",
         "MissingPackageError",
         "OrtselError",
         "Plan",
+        "PluginLibrary",
+        "PluginLibraryError",
         "Provider",
         "SelectionConfig",
         "SelectionMode",
@@ -62,7 +76,9 @@ if TYPE_CHECKING:
         "UsageError",
         "install",
         "model_file_variant",
+        "register_execution_provider_library",
         "uninstall",
+        "unregister_execution_provider_library",
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
+from ortsel.providers.plugin import PluginDevice, PluginLibrary
 from spec.canonical_json import Json
 
 Attribute: TypeAlias = bool | int | str
@@ -42,6 +43,18 @@ class Provider:
 
     name: str
     options: tuple[tuple[str, str], ...] = field(default=(), converter=_sorted_texts)
+    library: PluginLibrary | None = None
+    """Where a provider that ONNX Runtime does not bring along comes from; None is its own."""
+    device: PluginDevice | None = None
+    """The one device to run on; None leaves it to the provider."""
+
+    def parts(self) -> Json:
+        """Return the provider as named parts of a key."""
+        parts: list[Json] = [self.name, dict(self.options)]
+        if self.library is not None:
+            device = None if self.device is None else self.device.parts()
+            parts.append({"device": device, "library": self.library.parts()})
+        return parts
 
 
 @frozen
@@ -93,7 +106,7 @@ class Plan:
             "disabled_optimizers": sorted(self.disabled_optimizers),
             "providers": None
             if self.providers is None
-            else [[provider.name, dict(provider.options)] for provider in self.providers],
+            else [provider.parts() for provider in self.providers],
             "settings": {
                 "attributes": dict(self.settings.attributes),
                 "config": dict(self.settings.config),

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ortsel.plan import Plan, Provider
+from ortsel.providers.device_listing import registered_plugins
+from ortsel.providers.plugin import PluginLibrary, PluginLibraryError
 from ortsel.session_settings import read_settings
 
 if TYPE_CHECKING:
@@ -27,11 +29,15 @@ def reference_plan(
 
     Its providers are those that ONNX Runtime reports, with the options that the caller gave them:
     a list that names a missing provider, no list, and the list that comes of it are one plan.
+    Raises `PluginLibraryError` for a provider of which nobody knows the library.
     """
     given = _given_options(providers, provider_options)
     settings = read_settings(options)
+    libraries = _libraries(reported)
     named = [
-        Provider(name, tuple(given.get(name, {}).items())) for name in reported if name != AZURE
+        Provider(name, tuple(given.get(name, {}).items()), libraries.get(name))
+        for name in reported
+        if name != AZURE
     ]
     if dict(settings.config).get("session.disable_cpu_ep_fallback") == "1":
         # ONNX Runtime refuses the CPU by name beside this entry, and adds it by itself.
@@ -43,6 +49,24 @@ def reference_plan(
         disabled_optimizers=tuple(sorted(disabled_optimizers)),
         notes="the session as it is without ortsel",
     )
+
+
+def _libraries(reported: Sequence[str]) -> dict[str, PluginLibrary]:
+    """Return the libraries of those providers that ONNX Runtime does not bring along."""
+    import onnxruntime
+
+    foreign = frozenset(reported).difference(onnxruntime.get_all_providers())
+    if not foreign:
+        return {}
+    known = {
+        device.provider: plugin.library
+        for plugin in registered_plugins()
+        for device in plugin.devices
+    }
+    for name in sorted(foreign.difference(known)):
+        need = "a library that is registered with ortsel.register_execution_provider_library"
+        raise PluginLibraryError(name, "a provider from elsewhere", need)
+    return {name: known[name] for name in foreign}
 
 
 def _given_options(providers: Any, provider_options: Any) -> dict[str, dict[str, str]]:

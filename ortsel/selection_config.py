@@ -11,6 +11,8 @@ from attrs import evolve, field, frozen
 
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
+from ortsel.providers.library_search import library_of
+from ortsel.providers.plugin import PluginLibrary
 from spec.policy import SECOND_NS, Mode, Policy
 
 if TYPE_CHECKING:
@@ -89,6 +91,20 @@ def _candidates(_: object, __: object, value: Candidates) -> None:
         raise UsageError("candidates", repr(value), "None, plans, or a function that makes plans")
 
 
+def _libraries(
+    value: "Sequence[str | os.PathLike[str] | PluginLibrary]",
+) -> tuple[PluginLibrary, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        need = "a sequence of packages, paths of libraries, or ortsel.PluginLibrary"
+        raise UsageError("plugins", repr(value), need)
+    found: list[PluginLibrary] = []
+    for place in value:
+        if not isinstance(place, (str, os.PathLike, PluginLibrary)):
+            raise UsageError("plugins", repr(place), "a package, a path or an ortsel.PluginLibrary")
+        found.append(place if isinstance(place, PluginLibrary) else library_of(place))
+    return tuple(found)
+
+
 def _yes_or_no(_: object, __: object, value: object) -> None:
     if not isinstance(value, bool):
         raise UsageError("synthetic_feeds", repr(value), "True or False")
@@ -130,6 +146,9 @@ class SelectionConfig:
     candidates: Candidates = field(default=None, validator=_candidates)
     """Plans to try besides the reference, or a function that makes them from facts about the
     machine and the model; None is ortsel's own catalogue."""
+    plugins: tuple[PluginLibrary, ...] = field(default=(), converter=_libraries)
+    """Execution providers' libraries to try besides those that are registered: names of installed
+    packages, paths of shared libraries, or `ortsel.PluginLibrary`."""
     seed: int = field(default=0, validator=_seed)
     """Source of the order of measurements."""
     max_shapes: int = field(default=256, validator=_max_shapes)

@@ -7,7 +7,9 @@ from attrs import frozen
 
 from ortsel.errors import OrtselError
 from ortsel.native_class import native_class
-from ortsel.plan import Plan
+from ortsel.plan import Plan, Provider
+from ortsel.providers.device_listing import find_device
+from ortsel.providers.registration import ensure_registered
 from ortsel.session_settings import build_options
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ def build_session(
 
     `model` is the model of the plan's graph variant. The silent rescue to other providers is off.
     With `verify_providers`, raises `PlanUnavailableError` when a provider of the plan is missing in
-    the session or took no node (E8); raises whatever ONNX Runtime raises otherwise.
+    the session or took no node (E8), `PluginLibraryError` when a library of the plan cannot be
+    registered or lacks the device; raises whatever ONNX Runtime raises otherwise.
     """
     settings = plan.settings
     asked = () if plan.providers is None else plan.providers
@@ -46,19 +49,33 @@ def build_session(
     keywords: dict[str, Any] = {"enable_fallback": 0}
     if plan.disabled_optimizers:
         keywords["disabled_optimizers"] = list(plan.disabled_optimizers)
-    session = native_class("InferenceSession")(
-        model,
-        build_options(settings),
-        None
-        if plan.providers is None
-        else [(provider.name, dict(provider.options)) for provider in plan.providers],
-        None,
-        **keywords,
-    )
+    for provider in asked:
+        if provider.library is not None:
+            ensure_registered(provider.library)
+    options = build_options(settings)
+    named = None if plan.providers is None else _named(asked)
+    if any(provider.device is not None for provider in asked):
+        _add_in_order(options, asked)
+        named = None
+    session = native_class("InferenceSession")(model, options, named, None, **keywords)
     session.disable_fallback()
     if verify_providers:
         _check_providers(session, plan, counts_nodes=counts_nodes)
     return session
+
+
+def _named(providers: tuple[Provider, ...]) -> list[tuple[str, dict[str, str]]]:
+    return [(provider.name, dict(provider.options)) for provider in providers]
+
+
+def _add_in_order(options: "onnxruntime.SessionOptions", providers: tuple[Provider, ...]) -> None:
+    """Put providers on the session's options: a list of names cannot say which device."""
+    for provider in providers:
+        if provider.device is not None:
+            device = find_device(provider.device)
+            options.add_provider_for_devices([device], dict(provider.options))
+        elif provider.name != CPU or provider.options:  # it comes last by itself
+            options.add_provider(provider.name, dict(provider.options))
 
 
 def nodes_by_provider(session: "onnxruntime.InferenceSession") -> dict[str, int] | None:

@@ -121,7 +121,7 @@ class SessionTuner:
     def plans(self) -> tuple[Plan, ...]:
         """Return the reference and then the candidates, in the order in which they are tried."""
         if self._known_plans is None:
-            facts = CandidateFacts.read(self._model.source, self._reference)
+            facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
             self._known_plans = candidate_plans(self._reference, facts, self._config.candidates)
         return self._known_plans
 

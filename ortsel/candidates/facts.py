@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +13,8 @@ from ortsel.candidates.model_traits import ModelTraits, read_model_traits
 from ortsel.environment import thread_budget
 from ortsel.errors import UsageError
 from ortsel.plan import Plan
+from ortsel.providers.device_listing import plugins_at, registered_plugins
+from ortsel.providers.plugin import Plugin, PluginLibrary
 from spec.capability import Hardware, OrtBuild
 
 
@@ -53,12 +56,21 @@ class CandidateFacts:
     """None is no GPU, or one of which nothing is known: no plan is made for it then."""
     has_fixed_addresses: bool = False
     """Whether the caller binds the same device buffers at each call."""
+    plugins: tuple[Plugin, ...] = ()
+    """Provider libraries with their devices: those that the user registered or named."""
 
     @classmethod
     def read(
-        cls, model: str | os.PathLike[str] | bytes, reference: Plan | None = None
+        cls,
+        model: str | os.PathLike[str] | bytes,
+        reference: Plan | None = None,
+        libraries: Sequence[PluginLibrary] = (),
     ) -> "CandidateFacts":
-        """Return the facts of this process and this model."""
+        """Return the facts of this process and this model.
+
+        Besides `libraries`, those count that are registered in this process. One that cannot be
+        used costs its own plans and a log entry.
+        """
         import onnxruntime
 
         return cls(
@@ -69,11 +81,18 @@ class CandidateFacts:
             importlib.util.find_spec("onnxscript") is not None,
             read_model_traits(model),
             Plan("reference") if reference is None else reference,
+            plugins=_plugins(libraries),
         )
 
     def offers(self, provider: str) -> bool:
         """Whether the installed ONNX Runtime offers a provider."""
         return provider in self.providers
+
+
+def _plugins(libraries: Sequence[PluginLibrary]) -> tuple[Plugin, ...]:
+    registered = registered_plugins()
+    known = {plugin.library.content for plugin in registered}
+    return (*registered, *plugins_at(one for one in libraries if one.content not in known))
 
 
 def _physical_cores() -> int | None:

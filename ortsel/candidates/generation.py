@@ -12,6 +12,7 @@ from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.fused_graph import fused_graph_candidates
 from ortsel.candidates.openvino import openvino_candidates
 from ortsel.candidates.optimization_level import optimization_level_candidates
+from ortsel.candidates.plugins import plugin_candidates
 from ortsel.candidates.spinning import spinning_candidates
 from ortsel.candidates.threads import thread_candidates
 from ortsel.plan import Plan
@@ -22,6 +23,7 @@ REFERENCE: Final = "reference"
 Family: TypeAlias = Callable[[Plan, CandidateFacts], tuple[Plan, ...]]
 
 FAMILIES: Final[tuple[Family, ...]] = (
+    plugin_candidates,
     cuda_candidates,
     openvino_candidates,
     attention_variant_candidates,

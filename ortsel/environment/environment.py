@@ -12,6 +12,8 @@ from ortsel.environment.cpu_model import CpuModel, read_cpu_model
 from ortsel.environment.nvidia import NvidiaFacts, library_versions, read_nvidia
 from ortsel.environment.packages import read_packages
 from ortsel.environment.variables import read_variables
+from ortsel.providers.library_search import content_of
+from ortsel.providers.registration import library_path, registered_for_plans
 from spec.canonical_json import Json
 
 DECISION_SCHEMA: Final = 1
@@ -60,7 +62,8 @@ class Environment:
     """Providers of this build, in its order of precedence."""
     plugins: tuple[tuple[str, ...], ...]
     """Providers with a device here, as ONNX Runtime lists them: name, vendor, kind of device, its
-    vendor and model number, version."""
+    vendor and model number, version, and the content of its library if that is known. What only a
+    plan needed is left out: the plan names it, and tuning must not change the environment."""
     packages: tuple[tuple[str, str], ...]
     """Versions of packages that hold kernels, by name."""
     libraries: tuple[tuple[str, str], ...]
@@ -151,7 +154,9 @@ def _installed() -> _Installed:
     import onnxruntime
 
     runtime: Any = onnxruntime
-    providers = tuple(str(name) for name in runtime.get_available_providers())
+    # Those of libraries that were registered since are among the plugins.
+    own = frozenset(runtime.get_all_providers())
+    providers = tuple(str(name) for name in runtime.get_available_providers() if name in own)
     packages = read_packages()
     cpu = read_cpu_model()
     driver = read_nvidia() if NVIDIA.intersection(providers) else None
@@ -230,11 +235,16 @@ def _read_plugins() -> tuple[tuple[tuple[str, ...], ...], list[str]]:
         return (), []
     plugins: set[tuple[str, ...]] = set()
     unversioned: set[str] = set()
+    for_plans = registered_for_plans()
     for entry in list_devices():
+        path = library_path(entry)
+        if path in for_plans:
+            continue
+        content = _content(path)
         device = entry.device
         version = str(dict(entry.ep_metadata).get("version", ""))
         known = entry.ep_name in CONTAINED | NVIDIA | OF_THE_SYSTEM or entry.ep_name in PACKAGED
-        if not version and not known:
+        if not version and not content and not known:
             unversioned.add(f"version of {entry.ep_name}")
         plugins.add(
             (
@@ -243,6 +253,15 @@ def _read_plugins() -> tuple[tuple[tuple[str, ...], ...], list[str]]:
                 str(device.type).rpartition(".")[2],
                 f"{device.vendor_id}:{device.device_id}",
                 version,
+                content,
             )
         )
     return tuple(sorted(plugins)), sorted(unversioned)
+
+
+def _content(path: str) -> str:
+    """Return the hash of a library's file; empty where there is none to read."""
+    try:
+        return content_of(path) if path else ""
+    except OSError:
+        return ""
