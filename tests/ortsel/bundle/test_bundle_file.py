@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Callable[[dict[str, Any]], None], type[BundleError], str]
     "a version that never was": (_set("schema", 0), CorruptBundleError, "schema: got 0"),
     "another format": (_set("format", "zip"), CorruptBundleError, "format: got 'zip'"),
     "an unknown name": (_set("run", "rm"), CorruptBundleError, "content.'run': got an unknown"),
-    "tools without versions": (_set("tools.ortsel", 1), CorruptBundleError, "tools.'ortsel': got 1"),
+    "tools without versions": (_set("tools.ortsel", 1), CorruptBundleError, "'ortsel': got 1"),
     "no records": (_set("records", []), OversizedBundleError, "got 0 records"),
     "an environment of another name": (
         lambda content: content["environments"].update({"../../etc": {}}),

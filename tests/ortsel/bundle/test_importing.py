@@ -67,7 +67,7 @@ def test_what_is_measured_here_later_takes_the_place(tmp_path: Path) -> None:
 
 def test_a_record_dated_ahead_refuses_the_whole_bundle(tmp_path: Path) -> None:
     store = sqlite(tmp_path)
-    ahead = stored({"created_s": NOW_S}, workload={"rows": 9})
+    ahead = stored(workload={"rows": 9})
     ahead = evolve(ahead, record=evolve(ahead.record, created_s=NOW_S + CLOCK_SKEW_S + 1))
     with pytest.raises(CorruptBundleError, match="301 s ahead of this clock"):
         take(store, Bundle.of([*shapes(2), ahead], {}))
