@@ -6,6 +6,7 @@ registered under which name: whoever registers through ortsel is remembered.
 
 import os
 import threading
+from importlib import import_module
 from typing import Any, Final
 
 from ortsel.providers.library_search import content_of
@@ -87,6 +88,11 @@ def registered_paths() -> frozenset[str]:
     import onnxruntime
 
     return frozenset(filter(None, (library_path(one) for one in onnxruntime.get_ep_devices())))
+
+
+def _native() -> Any:
+    """Return ONNX Runtime's own functions, whose public names may stand for ours."""
+    return import_module("onnxruntime.capi.onnxruntime_pybind11_state")
 
 
 def library_path(device: Any) -> str:

@@ -75,6 +75,20 @@ def test_registering_through_ortsel_behaves_as_onnxruntime_does(tmp_path: Path) 
     assert lines == ["Fail", "1", "1", "0"]
 
 
+def test_registering_works_where_ortsel_took_the_place_of_onnxruntime(tmp_path: Path) -> None:
+    lines = run(
+        """
+        ortsel.install()
+        onnxruntime.register_execution_provider_library("mine", library_of(PACKAGE).path)
+        print(onnxruntime.get_available_providers().count(PROVIDER))
+        onnxruntime.unregister_execution_provider_library("mine")
+        print(onnxruntime.get_available_providers().count(PROVIDER))
+        """,
+        tmp_path,
+    )
+    assert lines == ["1", "0"]
+
+
 def test_a_library_that_was_registered_past_ortsel_is_not_registered_again(tmp_path: Path) -> None:
     lines = run(
         """
