@@ -18,13 +18,18 @@ from spec.canonical_json import canonical, digest
 
 
 def cache_folder(store: str | None) -> Path | None:
-    """Return the folder beside a store's file ("default" is the one in the cache folder)."""
+    """Return the folder beside a store's file.
+
+    "default" is the one in the cache folder; that of a store on a server is there, too.
+    """
     if store is None:
         return None
     from ortsel.store import StoreError, default_path
+    from ortsel.store.server_url import is_server_url
 
     try:
-        file = default_path() if store == "default" else Path(store).absolute()
+        in_cache_folder = store == "default" or is_server_url(store)
+        file = default_path() if in_cache_folder else Path(store).absolute()
     except StoreError:
         return None
     return file.with_name(f"{file.name}.caches")

@@ -9,6 +9,7 @@ from ortsel.selection_config import DEFAULT_STORE
 from ortsel.selector import Selector
 from ortsel.store import Store, open_store
 from ortsel.store.search_log import search_log
+from ortsel.store.server_url import is_server_url
 from spec.policy import Policy
 
 
@@ -44,7 +45,9 @@ def selector_for(policy: Policy, store: str | None, trusted_keys: tuple[str, ...
     Two sessions with equal policies, stores and `trusted_keys` share decisions, and never search at
     once.
     """
-    place = store if store in (None, DEFAULT_STORE) else os.path.abspath(store)
+    place = store
+    if store is not None and store != DEFAULT_STORE and not is_server_url(store):
+        place = os.path.abspath(store)
     with _selectors.lock:
         known = _selectors.by_policy_and_place
         selector = known.get((policy, place, trusted_keys))

@@ -85,14 +85,19 @@ class VariantCache:
 
 
 def variant_cache(store: str | None) -> VariantCache:
-    """Return the cache beside a store's file ("default" is the one in the cache folder)."""
+    """Return the cache beside a store's file.
+
+    "default" is the one in the cache folder; that of a store on a server is there, too.
+    """
     if store is None:
         return VariantCache(None)
     from ortsel.store import default_path
     from ortsel.store.errors import StoreError
+    from ortsel.store.server_url import is_server_url
 
     try:
-        file = default_path() if store == "default" else Path(store).absolute()
+        in_cache_folder = store == "default" or is_server_url(store)
+        file = default_path() if in_cache_folder else Path(store).absolute()
     except StoreError:
         return VariantCache(None)
     return VariantCache(file.with_name(f"{file.name}.variants"))

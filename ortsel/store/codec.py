@@ -72,6 +72,16 @@ def decode(text: str | bytes) -> Record:
         raise CorruptRecordError("record", _short(values), str(error)) from error
 
 
+def decode_under(body: object, key: str) -> Record:
+    """Return the record that is stored under a key. Raises as `decode` does."""
+    if not isinstance(body, bytes):
+        raise CorruptRecordError("record", type(body).__name__, "text")
+    record = decode(body)
+    if record.key != key:
+        raise CorruptRecordError("record.key", ascii(record.key)[:80], "the key it is stored under")
+    return record
+
+
 def _parse(text: str | bytes) -> object:
     try:
         source = text.decode("utf-8") if isinstance(text, bytes) else text

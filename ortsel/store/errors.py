@@ -1,4 +1,7 @@
-"""What can go wrong with a store. None of it may reach a request: see `FallbackStore`."""
+"""What can go wrong with a store. None of it may reach a request: see `FallbackStore`.
+
+`path` is a file, or as much of a server's address as may be shown.
+"""
 
 from pathlib import Path
 
@@ -15,7 +18,7 @@ class StoreError(OrtselError):
 class UnreadableStoreError(StoreError):
     """The file cannot be opened or its content makes no sense. It is left as it is."""
 
-    path: Path
+    path: Path | str
     reason: str
 
     def __str__(self) -> str:
@@ -26,7 +29,7 @@ class UnreadableStoreError(StoreError):
 class UnwritableStoreError(StoreError):
     """Nothing can be written there: read-only, no permission, no directory, disk full."""
 
-    path: Path
+    path: Path | str
     reason: str
 
     def __str__(self) -> str:
@@ -34,10 +37,21 @@ class UnwritableStoreError(StoreError):
 
 
 @frozen
-class BusyStoreError(StoreError):
-    """Another process held the file for longer than the busy timeout."""
+class UnreachableStoreError(StoreError):
+    """The server is not there, does not answer in time, or does not let us in."""
 
-    path: Path
+    path: Path | str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be reached: {self.reason}"
+
+
+@frozen
+class BusyStoreError(StoreError):
+    """Another process held the file, or the record, for longer than the busy timeout."""
+
+    path: Path | str
     timeout_ms: int
 
     def __str__(self) -> str:
@@ -48,7 +62,7 @@ class BusyStoreError(StoreError):
 class ForeignStoreError(StoreError):
     """A database, but not one of ours, or one whose tables were changed."""
 
-    path: Path
+    path: Path | str
     got: str
     need: str
 
@@ -60,7 +74,7 @@ class ForeignStoreError(StoreError):
 class NewerStoreError(StoreError):
     """Written by a later version of ortsel. Nothing is read and nothing is written."""
 
-    path: Path
+    path: Path | str
     got: int
     need: int
 
@@ -72,7 +86,7 @@ class NewerStoreError(StoreError):
 class InheritedStoreError(StoreError):
     """The process was forked outside `os.fork` with the file open, and cannot use it safely."""
 
-    path: Path
+    path: Path | str
 
     def __str__(self) -> str:
         return (
@@ -85,7 +99,7 @@ class InheritedStoreError(StoreError):
 class ClosedStoreError(StoreError):
     """Used after `close`."""
 
-    path: Path
+    path: Path | str
 
     def __str__(self) -> str:
         return f"{self.path}: the store was closed"

@@ -5,7 +5,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
-from ortsel.store.errors import CorruptRecordError, NewerRecordError, StoreError
+from ortsel.store.errors import (
+    CorruptRecordError,
+    NewerRecordError,
+    StoreError,
+    UnreachableStoreError,
+)
 from ortsel.store.explanation import nearest_of
 from ortsel.store.memory_store import MemoryStore
 from ortsel.store.store import Nearest, Store, StoredRecord
@@ -16,7 +21,8 @@ LOGGER: Final = logging.getLogger("ortsel.store")
 _Use: TypeAlias = Literal["read", "write"]
 RETRY_AFTER_S: Final = 60.0
 """Time without another attempt after reading, or writing, failed as a whole. Shorter, and a locked
-file would cost its timeout again and again."""
+file would cost its timeout again and again. A server that cannot be reached is left alone with
+both."""
 _MAX_FORGOTTEN: Final = 4096
 
 
@@ -128,7 +134,9 @@ class FallbackStore:
 
     def _fail(self, error: StoreError, use: _Use) -> None:
         if not isinstance(error, (CorruptRecordError, NewerRecordError)):
-            self._rest_until_s[use] = self._monotonic_s() + RETRY_AFTER_S
+            both = isinstance(error, UnreachableStoreError)
+            for each in ("read", "write") if both else (use,):
+                self._rest_until_s[each] = self._monotonic_s() + RETRY_AFTER_S
         error.__traceback__ = error.__cause__ = error.__context__ = None  # frames hold files
         first = object()
         if self._warned.setdefault(type(error), (first, error))[0] is first:

@@ -8,6 +8,8 @@ import platformdirs
 from ortsel.store.errors import NoPlaceError
 from ortsel.store.fallback_store import LOGGER, FallbackStore
 from ortsel.store.memory_store import MemoryStore
+from ortsel.store.postgres_store import PostgresStore
+from ortsel.store.server_url import is_server_url
 from ortsel.store.sqlite_store import SqliteStore
 from ortsel.store.store import Store, StoreLimits
 
@@ -26,10 +28,12 @@ def default_path() -> Path:
 
 
 def open_store(path: Path | str | None = "default", limits: StoreLimits | None = None) -> Store:
-    """Return a store that never fails: in a file, or in memory where `path` is None.
+    """Return a store that never fails: in a file, on a server, or in memory where `path` is None.
 
-    "default" is `default_path`; any other string is a path. The file is opened when it is first
-    used. Where it cannot be, one warning is logged and the store works from memory.
+    "default" is `default_path`, "postgresql://..." a server; any other string is a path. Nothing is
+    opened before the first use. Where that fails, one warning is logged and the store works from
+    memory. Raises `UsageError` for a URL that is none, and `MissingPackageError` for a server whose
+    driver is not installed: both are mistakes that waiting does not heal.
     """
     if path is None:
         return MemoryStore(limits)
@@ -39,4 +43,13 @@ def open_store(path: Path | str | None = "default", limits: StoreLimits | None =
         except NoPlaceError as error:
             LOGGER.warning("%s; decisions are kept in memory", error)
             return MemoryStore(limits)
-    return FallbackStore(SqliteStore(Path(path), limits))
+    return FallbackStore(direct_store(path, limits))
+
+
+def direct_store(
+    place: Path | str, limits: StoreLimits | None = None
+) -> SqliteStore | PostgresStore:
+    """Return the store in a file, or on a server, that raises `StoreError` when it fails."""
+    if isinstance(place, str) and is_server_url(place):
+        return PostgresStore(place, limits)
+    return SqliteStore(Path(place), limits)

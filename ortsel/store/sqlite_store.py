@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from ortsel.store.codec import decode, encode
+from ortsel.store.codec import decode_under, encode
 from ortsel.store.connection import MAX_VALUE_BYTES, Connection
 from ortsel.store.errors import CorruptRecordError, NewerRecordError, UnwritableStoreError
 from ortsel.store.explanation import model_digest, nearest_of, parse_key_text, plain_parts
@@ -55,7 +55,7 @@ class SqliteStore:
             if database is None:
                 return None
             row = database.execute(_LOAD, (key,)).fetchone()
-            return None if row is None else _decoded(row[0], key)
+            return None if row is None else decode_under(row[0], key)
 
     def save(self, record: Record, key_text: str) -> None:
         """Keep a record, unless the one that is there is better (`supersedes`).
@@ -166,7 +166,7 @@ class SqliteStore:
             row = database.execute(_LOAD, (record.key,)).fetchone()
             if row is None:
                 return True
-            old = _decoded(row[0], record.key)
+            old = decode_under(row[0], record.key)
         except (CorruptRecordError, sqlite3.DataError):  # a value that is too long is the latter
             return True
         return supersedes(record, old, now_s)
@@ -213,15 +213,6 @@ def _row(stored: StoredRecord) -> tuple[Record, str, str, str]:
     return stored.record, model, encode(stored.record), stored.key_text
 
 
-def _decoded(body: object, key: str) -> Record:
-    if not isinstance(body, bytes):
-        raise CorruptRecordError("record", type(body).__name__, "text")
-    record = decode(body)
-    if record.key != key:
-        raise CorruptRecordError("record.key", ascii(record.key)[:80], "the key it is stored under")
-    return record
-
-
 def _examined(
     database: sqlite3.Connection, sequence: int
 ) -> StoredRecord | CorruptRecordError | NewerRecordError | None:
@@ -238,7 +229,7 @@ def _examined(
         return CorruptRecordError("key", type(key).__name__, "text")
     try:
         name, text = key.decode("utf-8"), key_text.decode("utf-8")
-        return StoredRecord(_decoded(body, name), text)
+        return StoredRecord(decode_under(body, name), text)
     except UnicodeDecodeError as error:
         return CorruptRecordError("key", str(error), "UTF-8")
     except (CorruptRecordError, NewerRecordError) as error:

@@ -2,14 +2,13 @@ import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ortsel.errors import UsageError
-from ortsel.store import MemoryStore, SqliteStore, Store, StoreLimits
+from ortsel.store import SqliteStore, StoreLimits
 from ortsel.store.errors import (
     BusyStoreError,
     ClosedStoreError,
@@ -20,86 +19,7 @@ from ortsel.store.errors import (
     UnreadableStoreError,
 )
 from ortsel.store.store import AGED_PER_SAVE
-from spec.canonical_json import canonical
 from tests.ortsel.store.sample_records import NOW_S, record
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    limits = StoreLimits(capacity=4, max_age_s=1000)
-    store: Store = (
-        MemoryStore(limits, lambda: NOW_S)
-        if request.param == "memory"
-        else SqliteStore(tmp_path / "s", limits, wall_clock_s=lambda: NOW_S)
-    )
-    yield store
-    store.close()
-
-
-def test_a_record_is_found_by_its_key_alone(either: Store) -> None:
-    either.save(record("a"), "{}")
-    assert either.load("a") == record("a")
-    assert either.load("b") is None
-
-
-def test_a_removed_record_is_gone(either: Store) -> None:
-    either.save(record("a"), "{}")
-    either.remove("a")
-    either.remove("never there")
-    assert either.load("a") is None
-
-
-def test_the_better_record_of_a_key_stays(either: Store) -> None:
-    either.save(record(blocks=5), "{}")
-    either.save(record(blocks=4), "{}")
-    assert either.load("k") == record(blocks=5)
-    either.save(record(blocks=6), "{}")
-    assert either.load("k") == record(blocks=6)
-
-
-def test_the_key_that_came_first_leaves_first(either: Store) -> None:
-    for key in "abcde":
-        either.save(record(key), "{}")
-    either.save(record("b", blocks=99), "{}")
-    either.save(record("f"), "{}")
-    assert [one.record.key for one in either.records()] == ["c", "d", "e", "f"]
-
-
-def test_records_leave_with_age(either: Store) -> None:
-    either.save(record("old", created_s=NOW_S - 1000), "{}")
-    either.save(record("older", created_s=NOW_S - 1001), "{}")
-    assert [one.record.key for one in either.records()] == ["old"]
-
-
-def test_a_listing_gives_the_text_of_the_key(either: Store) -> None:
-    either.save(record("a"), '{"model":"m"}')
-    assert [one.key_text for one in either.records()] == ['{"model":"m"}']
-
-
-def test_the_nearest_record_is_of_the_same_model(either: Store) -> None:
-    either.save(record("a"), canonical({"model": "m", "workload": 1, "environment": 1}))
-    either.save(record("b"), canonical({"model": "n", "workload": 2, "environment": 2}))
-    nearest = either.nearest({"model": "m", "workload": 2, "environment": 2})
-    assert nearest is not None
-    assert (nearest.stored.record.key, nearest.differing) == ("a", ("environment", "workload"))
-    nearest = either.nearest({"model": "o", "workload": 2, "environment": 2})
-    assert nearest is not None
-    assert (nearest.stored.record.key, nearest.differing) == ("b", ("model",))
-
-
-def test_an_empty_store_has_no_nearest_record(either: Store) -> None:
-    assert either.nearest({"model": "m"}) is None
-    assert list(either.records()) == []
-
-
-@pytest.mark.parametrize("key", ["'; DROP TABLE record; --", '"', "\\", "%", "\u0000", "ключ"])
-def test_names_are_never_part_of_a_statement(either: Store, key: str) -> None:
-    either.save(record("other"), "{}")
-    either.save(record(key, winner=key, reference=key), key)
-    assert either.load(key) == record(key, winner=key, reference=key)
-    either.remove(key)
-    assert either.load(key) is None
-    assert either.load("other") == record("other")
 
 
 def test_another_store_on_the_same_file_finds_the_record(tmp_path: Path) -> None:
@@ -256,14 +176,6 @@ def test_a_record_of_another_key_is_corrupt(tmp_path: Path) -> None:
             store.load("other")
         assert list(store.records()) == []
         assert [type(found) for found in store.examine()] == [CorruptRecordError]
-
-
-def test_a_store_has_records_as_soon_as_one_was_saved(either: Store) -> None:
-    assert not either.has_records()
-    either.save(record("a"), "{}")
-    assert either.has_records()
-    either.remove("a")
-    assert not either.has_records()
 
 
 def test_a_record_counts_though_it_cannot_be_understood(tmp_path: Path) -> None:
