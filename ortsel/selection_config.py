@@ -13,6 +13,7 @@ from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
 from ortsel.providers.library_search import library_of
 from ortsel.providers.plugin import PluginLibrary
+from ortsel.store.server_url import check_server_url, is_server_url, shown
 from spec.policy import SECOND_NS, Mode, Policy
 
 if TYPE_CHECKING:
@@ -75,14 +76,20 @@ def _policy(_: object, __: object, value: Policy) -> None:
 def _store(value: "str | os.PathLike[str] | None") -> str | None:
     if value is None:
         return None
-    need = "a path without NUL characters as text, or None for no file"
+    need = "a path without NUL characters as text, a postgresql:// URL, or None for no file"
     try:
         place = os.fspath(value)
     except TypeError as error:
         raise UsageError("store", repr(value), need) from error
     if not isinstance(place, str) or not place or "\0" in place:
-        raise UsageError("store", repr(value), need)
+        raise UsageError("store", repr(value if not isinstance(place, str) else shown(place)), need)
+    if is_server_url(place):
+        check_server_url(place)
     return place
+
+
+def _shown(place: str | None) -> str:
+    return repr(place if place is None else shown(place))
 
 
 def _candidates(_: object, __: object, value: Candidates) -> None:
@@ -136,9 +143,9 @@ class SelectionConfig:
 
     mode: SelectionMode = field(default=SelectionMode.CACHE_ONLY, converter=_mode)
     """A mode or its word: "blocking", "cache-only", "disabled"."""
-    store: str | None = field(default=DEFAULT_STORE, converter=_store)
-    """Path of the store's file; "default" is the platform's cache folder; None keeps decisions in
-    memory only."""
+    store: str | None = field(default=DEFAULT_STORE, converter=_store, repr=_shown)
+    """Path of the store's file, or "postgresql://..." for one on a server; "default" is the
+    platform's cache folder; None keeps decisions in memory only."""
     budget_s: float = field(default=30.0, validator=_budget)
     """Wall-clock seconds for one search."""
     policy: Policy = field(factory=Policy, validator=_policy)
