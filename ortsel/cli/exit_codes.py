@@ -15,6 +15,8 @@ class ExitCode(IntEnum):
     """What was asked for cannot be done as asked; one line says what to change."""
     UNDECIDED = 3
     """The model runs, but nothing could be decided; the output says why."""
+    ATTENTION = 4
+    """`ortsel doctor` or `ortsel cache verify` found something that needs attention."""
     NOT_EXECUTABLE = 126
     """`ortsel exec`: the program is there, and cannot be started."""
     NOT_FOUND = 127
@@ -30,4 +32,11 @@ Exit codes:
        ONNX Runtime rejects; one line on stderr says what
   3    no decision was possible; the output says why
   130  interrupted
+"""
+
+ATTENTION_HELP: Final = """\b
+Exit codes:
+  0    all is well
+  2    usage; one line on stderr says what
+  4    something needs attention; the output says what
 """
