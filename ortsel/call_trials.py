@@ -18,12 +18,13 @@ from ortsel.provider_caches import with_caches
 from ortsel.session_builder import build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
-from ortsel.trial.limits import SECOND_NS, TrialLimits
+from ortsel.trial.limits import SECOND_NS, TrialLimits, never
 from ortsel.trial.rig import CannotVerify, Rig, Verified
 from ortsel.trial.variant_child import build_variant_in_child
 from ortsel.variant_cache import VariantCache, VariantMissingError
 from ortsel.verification.comparison import Different, Equal, Incomparable, compare
 from ortsel.verification.tolerance import BY_TYPE
+from spec.canonical_json import Json
 from spec.engine.effect import Purpose
 from spec.failure import Failure, FailureKind
 from spec.record import Origin, Record
@@ -51,6 +52,8 @@ class Call:
     calling: Calling
     reference_outputs: Callable[[], Sequence[Any]]
     """Gives what the reference returned for it."""
+    workload: Json = None
+    """The part of its key, where the arrays no longer show it; None where they do."""
 
 
 @frozen
@@ -71,6 +74,10 @@ class Subject:
     variants: VariantCache
     caches: Path | None = None
     """Where providers keep compiled models; None, or no such folder, is nowhere."""
+    niceness: int = 0
+    """Of the children."""
+    stop_asked: Callable[[], bool] = never
+    """Whether nobody wants the search any more."""
 
 
 class CallTrials:
@@ -117,7 +124,7 @@ class CallTrials:
             calling=self._call.calling,
             scratch=self._scratch,
             outer_scratch=self._scratch,
-            limits=_limits(self._subject.budget_ns),
+            limits=_limits(self._subject),
             synthetic_feeds=self._subject.synthetic_feeds,
             variant_models={
                 plan.variant: file
@@ -198,7 +205,7 @@ class CallTrials:
             raise TrialFailedError(plan.name, failure) from error
 
     def _built(self, model: Path | bytes, plan: Plan) -> "onnxruntime.InferenceSession":
-        """Return the session of a plan. A cache that cannot be used costs its gain, not the plan."""
+        """Return the session of a plan; an unusable cache costs its gain, not the plan."""
         cached = with_caches(plan, self._subject.caches)
         if cached is not plan:
             with suppress(Exception):
@@ -228,7 +235,9 @@ class CallTrials:
         if not subject.may_build_variants:
             raise VariantMissingError(plan.variant)
         target = self._scratch / f"{len(self._checked)}-variant.onnx"
-        build_variant_in_child(plan.variant, self._model_path, target, deadline_ns)
+        build_variant_in_child(
+            plan.variant, self._model_path, target, deadline_ns, subject.stop_asked
+        )
         subject.variants.keep(content, plan.variant, target)
         return target
 
@@ -250,16 +259,18 @@ class CallTrials:
         )
 
 
-def _limits(budget_ns: int) -> TrialLimits:
+def _limits(subject: Subject) -> TrialLimits:
     """Return limits under which a hanging call is found within the budget, and so remembered.
 
     Left to the search's own deadline it would only be cut, and hang again in the next search.
     """
     ordinary = TrialLimits()
-    call_ns = max(SECOND_NS, budget_ns // HANG_SHARE)
+    call_ns = max(SECOND_NS, subject.budget_ns // HANG_SHARE)
     return TrialLimits(
         # Many short blocks decide sooner than few long ones: the rule counts blocks.
         calls_least=1,
         first_call_ns=min(ordinary.first_call_ns, call_ns),
         call_ns=min(ordinary.call_ns, call_ns),
+        niceness=subject.niceness,
+        stop_asked=subject.stop_asked,
     )

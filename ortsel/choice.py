@@ -1,5 +1,6 @@
 """What serves each shape of a session: one look-up per call."""
 
+import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -54,11 +55,24 @@ class Choices(dict[Hashable, Choice]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._lock = threading.Lock()
         starts_over(self)
         REQUESTS.count_in(self)
 
     def remember(self, signature: Hashable, choice: Choice, most: int) -> None:
         """Let a choice serve a signature; of more than `most` the first in leaves."""
+        with self._lock:
+            self._remember(signature, choice, most)
+
+    def remember_meanwhile(
+        self, signature: Hashable, known: Choice | None, choice: Choice, most: int
+    ) -> None:
+        """The same, unless something else than `known` serves by now: that is newer."""
+        with self._lock:
+            if self.get(signature) is known:
+                self._remember(signature, choice, most)
+
+    def _remember(self, signature: Hashable, choice: Choice, most: int) -> None:
         known = self.pop(signature, None)
         choice.uses = max(choice.uses, 0 if known is None else known.uses)
         while len(self) >= most:
@@ -67,11 +81,12 @@ class Choices(dict[Hashable, Choice]):
 
     def replace(self, signature: Hashable, choice: Choice) -> None:
         """Let a choice serve a signature from the next call on, if the signature is still held."""
-        known = self.get(signature)
-        if known is not None:
-            choice.uses = known.uses
-            choice.look_at = known.uses + 1
-            self[signature] = choice
+        with self._lock:
+            known = self.get(signature)
+            if known is not None:
+                choice.uses = known.uses
+                choice.look_at = known.uses + 1
+                self[signature] = choice
 
     def without(self, session: object) -> list[Hashable]:
         """Take a plan's session back everywhere, and return the signatures that it served."""
@@ -86,6 +101,7 @@ class Choices(dict[Hashable, Choice]):
 
     def after_fork_in_child(self) -> None:
         """Go back to the reference; the parent's plans cannot run here, nor be destroyed."""
+        self._lock = threading.Lock()
         for choice in self.values():
             keep_for_ever(choice.session)
         self.clear()

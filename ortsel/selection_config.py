@@ -7,7 +7,7 @@ from enum import Enum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
@@ -30,6 +30,8 @@ Candidates: TypeAlias = "Sequence[Plan] | Callable[[CandidateFacts], Sequence[Pl
 class SelectionMode(Enum):
     """When a session may measure, and what it does meanwhile."""
 
+    BACKGROUND = "background"
+    """Answer with the reference at once; decide and tune when the process is idle; then switch."""
     BLOCKING = "blocking"
     """Tune inside the first call of a shape; that call takes up to `budget_s` longer."""
     CACHE_ONLY = "cache-only"
@@ -39,6 +41,7 @@ class SelectionMode(Enum):
 
 
 _POLICY_MODES: Final = {
+    SelectionMode.BACKGROUND: Mode.EXPLORE,
     SelectionMode.BLOCKING: Mode.EXPLORE,
     SelectionMode.CACHE_ONLY: Mode.CACHE_ONLY,
     SelectionMode.DISABLED: Mode.DISABLED,
@@ -66,6 +69,24 @@ def _seed(_: object, __: object, value: int) -> None:
 def _max_shapes(_: object, __: object, value: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**20:
         raise UsageError("max_shapes", repr(value), "an integer from 1 to 2**20")
+
+
+def _whole(low: int, high: int) -> "Callable[[object, Attribute[int], int], None]":
+    def check(_: object, attribute: "Attribute[int]", value: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise UsageError(attribute.name, repr(value), f"an integer from {low} to {high}")
+
+    return check
+
+
+def _seconds(low: float, high: float) -> "Callable[[object, Attribute[float], float], None]":
+    def check(_: object, attribute: "Attribute[float]", value: float) -> None:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            need = f"a number of seconds from {low:g} to {high:g}"
+            raise UsageError(attribute.name, repr(value), need)
+
+    return check
 
 
 def _policy(_: object, __: object, value: Policy) -> None:
@@ -141,8 +162,8 @@ def _listener(_: object, __: object, value: "Callable[[Progress], None] | None")
 class SelectionConfig:
     """How a session selects. Raises `UsageError` for a value outside its range."""
 
-    mode: SelectionMode = field(default=SelectionMode.CACHE_ONLY, converter=_mode)
-    """A mode or its word: "blocking", "cache-only", "disabled"."""
+    mode: SelectionMode = field(default=SelectionMode.BACKGROUND, converter=_mode)
+    """A mode or its word: "background", "blocking", "cache-only", "disabled"."""
     store: str | None = field(default=DEFAULT_STORE, converter=_store, repr=_shown)
     """Path of the store's file, or "postgresql://..." for one on a server; "default" is the
     platform's cache folder; None keeps decisions in memory only."""
@@ -160,6 +181,23 @@ class SelectionConfig:
     """Source of the order of measurements."""
     max_shapes: int = field(default=256, validator=_max_shapes)
     """How many shapes one session remembers a choice for; the first in leaves first."""
+    idle_s: float = field(default=0.5, validator=_seconds(0.01, DAY_S))
+    """How long no session of the process may have been asked anything before background work
+    begins or goes on. Longer leaves bursts alone; with steadier traffic than this, nothing is ever
+    tuned in the background."""
+    min_uses: int = field(default=2, validator=_whole(1, 2**30))
+    """Calls of a shape before it is tuned in the background. A stored decision is looked for at the
+    first."""
+    max_tuned_shapes: int = field(default=16, validator=_whole(0, 2**20))
+    """How many searches one session may have made in the background; the most used shape first."""
+    session_budget_s: float = field(default=300.0, validator=_seconds(0, 365 * DAY_S))
+    """Seconds that one session may spend on background work in all, waiting left out."""
+    process_budget_s: float = field(default=1800.0, validator=_seconds(0, 365 * DAY_S))
+    """Seconds of background work in the process, of all sessions, after which this session adds
+    none."""
+    snapshot_bytes: int = field(default=256 * 2**20, validator=_whole(0, 2**53 - 1))
+    """Most bytes of inputs that are copied and held at a time for background work, over all
+    sessions of the process. A call with more is not tuned in the background."""
     synthetic_feeds: bool = field(default=False, validator=_yes_or_no)
     """Whether the inputs are made up rather than really sent. What is verified on them alone is
     provisional: it is verified again, on real ones, before it serves."""

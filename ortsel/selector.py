@@ -146,6 +146,16 @@ class Selector:
         except StoreError:
             return False
 
+    def knows(self, problem: Problem, candidates: tuple[Candidate, ...], reference: int) -> bool:
+        """Whether an answer to this question is held or stored; it need not hold any more."""
+        key = cache_key(problem, candidates, reference, self.policy).digest
+        if self._state.entry(key).settled is not None:
+            return True
+        try:
+            return problem.persistent and self.store.load(key) is not None
+        except StoreError:
+            return False
+
     def lower_level(self) -> str:
         """Fingerprint of the decisions below a pipeline that are held now (S12)."""
         return lower_level_fingerprint(self._state, self._clock())

@@ -16,7 +16,10 @@ import onnxruntime
 from attrs import evolve, frozen
 from onnxruntime.capi.onnxruntime_pybind11_state import EPFail
 
+from ortsel.background.requests import REQUESTS
+from ortsel.background.waiting_shapes import WaitingShapes
 from ortsel.call_trials import Call
+from ortsel.choice import Choice, Choices, reference_for_ever
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.io_binding import IOBinding
 from ortsel.loaded_model import LoadedModel
@@ -25,7 +28,7 @@ from ortsel.reference_plan import reference_plan
 from ortsel.selection_config import SelectionConfig, SelectionMode, as_config
 from ortsel.selectors import selector_for
 from ortsel.session_options import SessionOptions
-from ortsel.session_tuner import Choice, Choices, SessionTuner, reference_for_ever
+from ortsel.session_tuner import SessionTuner
 from ortsel.trial.calling import Calling
 from ortsel.workload import run_signature
 from spec.engine.statistics import Statistics
@@ -46,6 +49,8 @@ class _Connection:
     tuner: SessionTuner
     choices: Choices
     output_names: list[str]
+    waiting: WaitingShapes | None = None
+    """What is left to the background; None in every mode but that."""
 
 
 class InferenceSession(onnxruntime.InferenceSession):
@@ -85,12 +90,17 @@ class InferenceSession(onnxruntime.InferenceSession):
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does."""
         connection = self._ortsel_connection
         if connection is None or run_options is not None:
+            REQUESTS.note()
             return super().run(output_names, input_feed, run_options)
         signature = run_signature(output_names, input_feed)
         if signature is None:
+            REQUESTS.note()
             return super().run(output_names, input_feed)
         choice = connection.choices.get(signature)
-        if choice is None or choice.until_ns <= time.monotonic_ns():
+        if choice is None:
+            return self._ortsel_first_run(connection, signature, output_names, input_feed)
+        choice.uses = uses = choice.uses + 1
+        if uses >= choice.look_at and choice.wants_attention():
             return self._ortsel_first_run(connection, signature, output_names, input_feed)
         run = choice.run
         if run is None:
@@ -111,11 +121,16 @@ class InferenceSession(onnxruntime.InferenceSession):
         """Compute the bound outputs, as `onnxruntime.InferenceSession.run_with_iobinding` does."""
         connection = self._ortsel_connection
         if connection is None or run_options is not None or not self._ortsel_owns(iobinding):
+            REQUESTS.note()
             super().run_with_iobinding(iobinding, run_options)
             return
         signature = iobinding.signature()
         choice = connection.choices.get(signature)
-        if choice is None or choice.until_ns <= time.monotonic_ns():
+        if choice is None:
+            self._ortsel_first_bound_run(connection, signature, iobinding)
+            return
+        choice.uses = uses = choice.uses + 1
+        if uses >= choice.look_at and choice.wants_attention():
             self._ortsel_first_bound_run(connection, signature, iobinding)
             return
         if choice.session is None:
@@ -129,6 +144,29 @@ class InferenceSession(onnxruntime.InferenceSession):
             return
         super().run_with_iobinding(iobinding)
         self._ortsel_withdraw(connection, choice, failure)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Any,
+        user_data: Any,
+        run_options: Any = None,
+    ) -> Any:
+        """Compute the outputs, as `onnxruntime.InferenceSession.run_async` does."""
+        if not callable(callback):
+            return super().run_async(output_names, input_feed, callback, user_data, run_options)
+        token = REQUESTS.begin()
+
+        def called_back(*arguments: Any) -> None:
+            REQUESTS.end(token)
+            callback(*arguments)
+
+        try:
+            return super().run_async(output_names, input_feed, called_back, user_data, run_options)
+        except BaseException:
+            REQUESTS.end(token)
+            raise
 
     def io_binding(self) -> IOBinding:
         """Return a binding for `run_with_iobinding`."""
@@ -215,7 +253,10 @@ class InferenceSession(onnxruntime.InferenceSession):
         selector = selector_for(config.effective_policy(), config.store, config.trusted_keys)
         tuner = SessionTuner(model, reference, config, selector)
         names = [output.name for output in self.get_outputs()]
-        return _Connection(self._sess, tuner, Choices(), names)
+        choices, waiting = Choices(), None
+        if config.mode is SelectionMode.BACKGROUND:
+            waiting = WaitingShapes(tuner, choices, config, self._sess.run)
+        return _Connection(self._sess, tuner, choices, names, waiting)
 
     def _ortsel_find_obstacle(self, providers: Any) -> str:
         """Return why no other plan may ever serve this session; empty when one may."""
@@ -251,6 +292,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         output_names: Sequence[str] | None,
         feed: Mapping[str, Any],
     ) -> Any:
+        REQUESTS.note()
         outputs = super().run(output_names, feed)
         if not all(type(value) is np.ndarray for value in feed.values()):
             # Whether an OrtValue may be used here is asked by ONNX Runtime's wrapper at every call.
@@ -259,6 +301,9 @@ class InferenceSession(onnxruntime.InferenceSession):
             self._ortsel_remember(connection, signature, reference_for_ever())
             return outputs
         names = tuple(output_names or connection.output_names)
+        if connection.waiting is not None:
+            self._ortsel_wait(connection, signature, feed, names, Calling.NUMPY)
+            return outputs
         choice = connection.tuner.decide(
             signature, lambda: Call(dict(feed), names, Calling.NUMPY, lambda: outputs)
         )
@@ -273,16 +318,35 @@ class InferenceSession(onnxruntime.InferenceSession):
         # What a search needs is copied only where one can follow, and before the run: the caller
         # may have bound outputs over what the next step reads.
         feed = None if tuner.asks_nobody() else binding.snapshot()
+        REQUESTS.note()
         super().run_with_iobinding(binding)
         if feed is None and not tuner.asks_nobody():
             tuner.note(signature, WorkloadExplanation.kept("a bound run", binding.obstacle()))
             self._ortsel_remember(connection, signature, reference_for_ever())
             return
         names = tuple(binding.output_names())
+        if connection.waiting is not None:
+            self._ortsel_wait(connection, signature, feed or {}, names, Calling.BOUND_CPU)
+            return
         choice = tuner.decide(
             signature, lambda: Call(feed or {}, names, Calling.BOUND_CPU, binding.results)
         )
         self._ortsel_remember(connection, signature, choice)
+
+    def _ortsel_wait(
+        self,
+        connection: _Connection,
+        signature: Hashable,
+        feed: Mapping[str, Any],
+        names: tuple[str, ...],
+        calling: Calling,
+    ) -> None:
+        """Leave a shape to the background; the reference serves it meanwhile."""
+        waiting, known = connection.waiting, connection.choices.get(signature)
+        if waiting is not None:
+            choice = waiting.ask(signature, known, feed, names, calling)
+            most = self._ortsel_config.max_shapes
+            connection.choices.remember_meanwhile(signature, known, choice, most)
 
     def _ortsel_remember(
         self, connection: _Connection, signature: Hashable, choice: Choice
@@ -300,3 +364,8 @@ class InferenceSession(onnxruntime.InferenceSession):
         """Whether this session made the binding. Any other is ONNX Runtime's to judge."""
         owner = getattr(binding, "_session", self._sess)
         return isinstance(binding, IOBinding) and owner is self._sess
+
+
+for _entry in (InferenceSession, onnxruntime.InferenceSession):
+    for _name in ("run", "run_with_iobinding", "run_with_ort_values"):
+        REQUESTS.enter_through(getattr(_entry, _name).__code__)

@@ -2,14 +2,18 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
 
+from ortsel.background.errors import DisturbedError, WorkStoppedError
+from ortsel.background.patient_trials import PatientTrials
+from ortsel.background.turn import Turn
 from ortsel.call_trials import Call, CallTrials, Subject
 from ortsel.candidates import CandidateFacts, candidate_plans
+from ortsel.choice import Choice, later_ns, reference_for_ever
+from ortsel.decision_words import explained, missed, waiting, words
 from ortsel.environment import read_environment
 from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
@@ -20,7 +24,9 @@ from ortsel.random_operators import random_operators
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Selector
 from ortsel.selectors import searching
+from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
+from ortsel.trial.limits import never
 from ortsel.variant_cache import VariantMissingError, variant_cache
 from ortsel.workload import describe_workload, workload_part
 from spec.candidate import Candidate, CandidateSet
@@ -28,7 +34,6 @@ from spec.canonical_json import Json, canonical, digest
 from spec.decision import Decision, Source
 from spec.engine.statistics import Statistics
 from spec.failure import Failure, FailureKind
-from spec.policy import SECOND_NS, YEAR_S
 from spec.problem import Problem, Scope
 
 if TYPE_CHECKING:
@@ -38,55 +43,30 @@ log = logging.getLogger("ortsel")
 
 MAX_PLANS: Final = 1
 """Plan sessions alive beside the reference. Each holds the model's weights once more."""
-
-
 NONDETERMINISTIC: Final = "reference_nondeterministic"
 BUSY_RETRY_S: Final = 1
 """When a shape that found another search under way asks again."""
+NICENESS: Final = 19
+"""Of the children of a search in the background: the system's lowest ordinary priority."""
 
 _warned: list[str] = []
 """Why tuning is off; the first reason is enough for everybody."""
 
 
 @frozen
-class Choice:
-    """What serves a shape from now on."""
+class Idle:
+    """The background's side of a decision."""
 
-    session: "onnxruntime.InferenceSession | None"
-    """The session of the winning plan; None is the reference."""
-    until_ns: int
-    """Monotonic time at which the choice is made anew."""
-    run: "Callable[[Sequence[str], Mapping[str, Any], None], Any] | None" = None
-    """ONNX Runtime's own entry behind the session that serves, for calls whose inputs were accepted
-    once: by then its wrapper has nothing left to check. None where the wrapper must be asked."""
+    turn: Turn
+    reason_against_search: Callable[[], str]
+    """Gives why there must be no search for this shape now; empty when there may be one."""
 
 
-class Choices(dict[Hashable, Choice]):
-    """What serves each shape, by the signature of its calls."""
+@frozen
+class _NotYetError(OrtselError):
+    """Only a search could tell, and there must be none now."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        starts_over(self)
-
-    def remember(self, signature: Hashable, choice: Choice, most: int) -> None:
-        """Let a choice serve a signature; of more than `most` the first in leaves."""
-        self.pop(signature, None)
-        while len(self) >= most:
-            self.pop(next(iter(self)), None)
-        self[signature] = choice
-
-    def without(self, session: object) -> list[Hashable]:
-        """Take a plan's session back everywhere, and return the signatures that it served."""
-        served = [key for key, choice in list(self.items()) if choice.session is session]
-        for signature in served:
-            self[signature] = reference_for_ever()
-        return served
-
-    def after_fork_in_child(self) -> None:
-        """Go back to the reference; the parent's plans cannot run here, nor be destroyed."""
-        for choice in self.values():
-            keep_for_ever(choice.session)
-        self.clear()
+    reason: str
 
 
 class SessionTuner:
@@ -136,29 +116,61 @@ class SessionTuner:
         The user's own result is there already, so nothing that goes wrong here reaches the caller;
         `describe` gives the call, and is asked only where something can come of it.
         """
-        workload = "a call"
-        try:
+        workload: list[str] = []
+
+        def decided() -> tuple[Choice, WorkloadExplanation]:
+            call = describe()
+            workload.append(self.describe(call))
             if self.asks_nobody():
-                choice, explanation = self._miss(describe())
-            else:
-                call = describe()
-                workload = describe_workload(call.feed, call.output_names, call.calling)
-                choice, explanation = self._decide(workload, call)
+                return Choice(None, later_ns(self._config.policy.retry_after_s)), missed(
+                    workload[0]
+                )
+            return self._decide(workload[0], call, None)
+
+        return self._noted(signature, workload, decided)
+
+    def decide_when_idle(self, signature: Hashable, call: Call, idle: Idle) -> Choice | None:
+        """Return what serves calls like this one, from the background thread.
+
+        None when only a search could tell, and `idle` has a reason against one. Raises
+        `WorkStoppedError` and `DisturbedError`; nothing else.
+        """
+        workload = self.describe(call)
+        try:
+            return self._noted(signature, [workload], lambda: self._decide(workload, call, idle))
+        except _NotYetError as error:
+            self.note(signature, waiting(workload, error.reason))
+            return None
+
+    def _noted(
+        self,
+        signature: Hashable,
+        described: Sequence[str],
+        decide: Callable[[], tuple[Choice, WorkloadExplanation]],
+    ) -> Choice:
+        """Decide, keep what there is to explain, and let nothing out that goes wrong."""
+
+        def kept(reason: str) -> WorkloadExplanation:
+            return WorkloadExplanation.kept(described[0] if described else "a call", reason)
+
+        try:
+            choice, explanation = decide()
+        except (WorkStoppedError, DisturbedError, _NotYetError):
+            raise
         except TrialsUnavailableError as error:
             _warn_once(error)
-            choice = reference_for_ever()
-            explanation = WorkloadExplanation.kept(workload, str(error))
+            choice, explanation = reference_for_ever(), kept(str(error))
         except VariantMissingError as error:
-            choice = Choice(None, _later(self._config.policy.retry_after_s))
-            explanation = WorkloadExplanation.kept(workload, str(error))
+            choice = Choice(None, later_ns(self._config.policy.retry_after_s))
+            explanation = kept(str(error))
         except OrtselError as error:
-            log.info("ortsel: %s keeps the reference: %s", workload, error)
+            explanation = kept(str(error))
+            log.info("ortsel: %s keeps the reference: %s", explanation.workload, error)
             choice = reference_for_ever()
-            explanation = WorkloadExplanation.kept(workload, str(error))
         except Exception as error:
-            log.exception("ortsel: %s keeps the reference", workload)
-            choice = Choice(None, _later(self._config.policy.retry_after_s))
-            explanation = WorkloadExplanation.kept(workload, f"{type(error).__name__}: {error}")
+            explanation = kept(f"{type(error).__name__}: {error}")
+            log.exception("ortsel: %s keeps the reference", explanation.workload)
+            choice = Choice(None, later_ns(self._config.policy.retry_after_s))
         self.note(signature, explanation)
         return choice
 
@@ -198,13 +210,23 @@ class SessionTuner:
         return Problem(
             scope=Scope.PIPELINE,
             operation="onnx-model",
-            workload=workload_part(call.feed, call.output_names, call.calling),
+            workload=call.workload or self.workload(call.feed, call.output_names, call.calling),
             environment=environment.parts(),
             model=self._content(),
             options=self._options_part(),
             lower_level=self._selector.lower_level(),
             persistent=not environment.unknown,
         )
+
+    def workload(
+        self, feed: Mapping[str, Any], output_names: Sequence[str], calling: Calling
+    ) -> Json:
+        """Return the workload as a part of a key. Raises `UntunableFeedError`."""
+        return workload_part(feed, output_names, calling)
+
+    def describe(self, call: Call) -> str:
+        """Return one line for people about a call."""
+        return describe_workload(call.feed, call.output_names, call.calling)
 
     def _content(self) -> str:
         """Return the model's hash. Node names count only where the user places nodes by name."""
@@ -223,69 +245,77 @@ class SessionTuner:
             "reference": self._reference.parts(),
         }
 
-    def _miss(self, call: Call) -> tuple[Choice, WorkloadExplanation]:
-        """Say that there is nothing to find, without hashing the model or reading the machine."""
-        workload = describe_workload(call.feed, call.output_names, call.calling)
-        explanation = WorkloadExplanation.kept(workload, _REASONS[Source.CACHE_MISS])
-        explanation = evolve(explanation, source=Source.CACHE_MISS.value)
-        return Choice(None, _later(self._config.policy.retry_after_s)), explanation
-
     def _random_operators(self) -> tuple[str, ...]:
         """Return the operators of the model that draw random numbers, in any branch of it."""
         if self._random is None:
             self._random = random_operators(self._model.source)
         return self._random
 
-    def _decide(self, workload: str, call: Call) -> tuple[Choice, WorkloadExplanation]:
+    def _decide(
+        self, workload: str, call: Call, idle: Idle | None
+    ) -> tuple[Choice, WorkloadExplanation]:
         if drawing := self._random_operators():
             # Runs agree only as long as no branch that draws is taken, which no run can show.
             reason = f"{NONDETERMINISTIC}: the model draws random numbers ({', '.join(drawing)})"
             return reference_for_ever(), WorkloadExplanation.kept(workload, reason)
-        plans = self.plans()
-        budget_ns = self._selector.policy.budget_ns
-        subject = Subject(
-            self._model,
-            plans,
-            self.session_of,
-            budget_ns,
-            self._config.synthetic_feeds,
-            self._config.progress,
-            may_build_variants=self._config.mode is SelectionMode.BLOCKING,
-            variants=variant_cache(self._config.store),
-        )
-        with CallTrials(subject, call) as trials:
-            candidates = CandidateSet(Candidate(plan.name) for plan in plans)
-            decision = self._select(call, candidates, trials)
+        with CallTrials(self._subject(idle), call) as trials:
+            decision = self._select(call, trials, idle)
             self._model.check_unchanged()
             if isinstance(decision, Failure):
                 explanation = WorkloadExplanation.kept(workload, words(decision))
-                return Choice(None, _later(self._config.policy.retry_after_s)), explanation
-            session, obstacle = None, ""
+                return Choice(None, later_ns(self._config.policy.retry_after_s)), explanation
+            session, obstacle = None, None
             if decision.index != decision.reference_index:
+                if idle is not None:
+                    idle.turn.pause()
                 session, obstacle = self._admit(decision, trials)
             return self._chosen(workload, decision, session, obstacle)
 
-    def _select(
-        self, call: Call, candidates: tuple[Candidate, ...], trials: CallTrials
-    ) -> Decision | Failure:
+    def _subject(self, idle: Idle | None) -> Subject:
+        return Subject(
+            self._model,
+            self.plans(),
+            self.session_of,
+            self._selector.policy.budget_ns,
+            self._config.synthetic_feeds,
+            self._config.progress,
+            may_build_variants=self._config.mode is not SelectionMode.CACHE_ONLY,
+            variants=variant_cache(self._config.store),
+            niceness=0 if idle is None else NICENESS,
+            stop_asked=never if idle is None else idle.turn.is_stopped,
+        )
+
+    def _select(self, call: Call, trials: CallTrials, idle: Idle | None) -> Decision | Failure:
         """Ask the selector; measuring needs the process's one place for searches."""
         problem = self.problem(call)
-        if self._config.mode is not SelectionMode.BLOCKING:
+        candidates = CandidateSet(Candidate(plan.name) for plan in self.plans())
+        if self._config.mode is SelectionMode.CACHE_ONLY:
             return self._selector.select(problem, candidates, 0, trials)
+        if (
+            idle is not None
+            and not self._selector.knows(problem, candidates, 0)
+            and (reason := idle.reason_against_search())
+        ):
+            raise _NotYetError(reason)
         place = searching()
         if not place.acquire(blocking=False):
+            if idle is not None:
+                raise DisturbedError("another search is under way")
             answer = self._selector.select(problem, candidates, 0, trials, nested=True)
             if isinstance(answer, Decision) and answer.source is Source.NESTED:
                 return evolve(answer, source=Source.BUSY)
             return answer
         try:
-            return self._selector.select(problem, candidates, 0, trials)
+            if idle is None:
+                return self._selector.select(problem, candidates, 0, trials)
+            patient = PatientTrials(trials, idle.turn)
+            return self._selector.select(problem, candidates, 0, patient, clock=patient.now)
         finally:
             place.release()
 
     def _admit(
         self, decision: Decision, trials: CallTrials
-    ) -> tuple["onnxruntime.InferenceSession | None", str]:
+    ) -> tuple["onnxruntime.InferenceSession | None", str | None]:
         """Build the winner in this process, and check it on the call that asked.
 
         Returns its session, or why it cannot serve.
@@ -310,35 +340,23 @@ class SessionTuner:
             )
             return None, reason
         with self._lock:
-            return self._sessions.setdefault(plan.name, session), ""
+            return self._sessions.setdefault(plan.name, session), None
 
     def _chosen(
         self,
         workload: str,
         decision: Decision,
         session: "onnxruntime.InferenceSession | None",
-        obstacle: str,
+        obstacle: str | None,
     ) -> tuple[Choice, WorkloadExplanation]:
         searched = decision.source in (Source.TUNED, Source.BYPASSED, Source.MEMORY)
         report = self._selector.report(decision.key) if searched else None
-        serves_reference = session is None
-        explanation = WorkloadExplanation(
-            workload=workload,
-            plan=self._reference.name if serves_reference else decision.name,
-            source=decision.source.value,
-            verified=decision.verified and not obstacle,
-            ratio=None if obstacle else decision.ratio,
-            reason=obstacle or _reason(decision),
-            key=decision.key,
-            candidates=() if report is None else report.candidates,
-            changes=tuple((plan.name, plan.notes) for plan in self.plans()),
-            elapsed_ns=0 if report is None else report.elapsed_ns,
-        )
+        explanation = explained(workload, decision, self.plans(), obstacle, report)
         until_ns = self._selector.valid_until_ns(decision.key)
         if decision.source in (Source.BUSY, Source.NESTED):
-            until_ns = _later(BUSY_RETRY_S)
+            until_ns = later_ns(BUSY_RETRY_S)
         elif until_ns is None:
-            until_ns = _later(self._config.policy.retry_after_s)
+            until_ns = later_ns(self._config.policy.retry_after_s)
         return Choice(session, until_ns), explanation
 
     def session_of(self, plan: Plan) -> "onnxruntime.InferenceSession | None":
@@ -347,42 +365,7 @@ class SessionTuner:
             return self._sessions.get(plan.name)
 
 
-def words(failure: Failure) -> str:
-    """Return a failure as one line for people."""
-    return f"{failure.code}: {failure.detail}" if failure.detail else failure.code
-
-
-def _later(seconds: int) -> int:
-    return time.monotonic_ns() + seconds * SECOND_NS
-
-
 def _warn_once(error: TrialsUnavailableError) -> None:
     if not _warned:
         _warned.append(str(error))
         log.warning("ortsel: tuning is off in this process: %s", error)
-
-
-def reference_for_ever() -> Choice:
-    """Return the choice of the reference that is not looked at again in this process."""
-    return Choice(None, _later(YEAR_S))
-
-
-def _reason(decision: Decision) -> str:
-    if decision.source is Source.TUNED and decision.index != decision.reference_index:
-        words = "faster beyond the noise, and verified equal"
-        return f"{words}; {decision.reason}" if decision.reason else words
-    if decision.source in (Source.TUNED, Source.MEMORY, Source.STORED):
-        return _REASONS[decision.source]
-    return decision.reason or _REASONS[decision.source]
-
-
-_REASONS: Final = {
-    Source.TUNED: "no candidate was faster beyond the noise and verified",
-    Source.MEMORY: "decided earlier in this process",
-    Source.STORED: "decided earlier, validated once in this process",
-    Source.DISABLED: "selection is disabled",
-    Source.BYPASSED: "the reference could not be measured or verified",
-    Source.NESTED: "asked from inside a trial",
-    Source.BUSY: "another search is under way",
-    Source.CACHE_MISS: "no stored decision for this shape: tune it, or use mode blocking",
-}

@@ -19,9 +19,10 @@ Arrays = Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]
 class Snapshot:
     """One call's inputs. Contiguous, except that the order of dimensions in memory is kept."""
 
-    def __init__(self, feed: Arrays, size_bytes: int) -> None:
+    def __init__(self, feed: Arrays, size_bytes: int, *, owned: bool) -> None:
         self.feed: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
-            name: np.array(value, copy=True, order="K") for name, value in feed.items()
+            name: value if owned else np.array(value, copy=True, order="K")
+            for name, value in feed.items()
         }
         self.size_bytes = size_bytes
 
@@ -38,13 +39,16 @@ class Snapshots:
         """The lock may be held by a thread that the child does not have."""
         self._lock = threading.Lock()
 
-    def take(self, feed: Arrays, most_bytes: int) -> Snapshot | None:
-        """Return a copy, or None where all copies together would be more than `most_bytes`."""
+    def take(self, feed: Arrays, most_bytes: int, *, owned: bool = False) -> Snapshot | None:
+        """Return a copy, or None where all copies together would be more than `most_bytes`.
+
+        What is `owned`, a copy that nobody else has, is taken as it is.
+        """
         size_bytes = feed_bytes(feed)
         with self._lock:
             if size_bytes + self.held_bytes() > most_bytes:
                 return None
-            snapshot = Snapshot(feed, size_bytes)
+            snapshot = Snapshot(feed, size_bytes, owned=owned)
             self._alive.add(snapshot)
             return snapshot
 

@@ -11,9 +11,9 @@ import onnxruntime
 import pytest
 
 import ortsel
+from ortsel.choice import Choice
 from ortsel.progress import Progress, Stage
 from ortsel.selectors import forget_all
-from ortsel.session_tuner import Choice
 from tests.ortsel.session.session_models import folding, unoptimized, wasteful, wasteful_feed
 
 pytestmark = pytest.mark.slow

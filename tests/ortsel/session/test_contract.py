@@ -15,9 +15,9 @@ from onnx import TensorProto, helper
 
 import ortsel
 from ortsel.call_trials import Call, CallTrials, Subject
+from ortsel.choice import Choice
 from ortsel.loaded_model import LoadedModel
 from ortsel.selectors import forget_all
-from ortsel.session_tuner import Choice
 from ortsel.store import open_store
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError

@@ -17,7 +17,7 @@ import pytest
 from attrs import evolve
 
 import ortsel
-from ortsel.session_tuner import Choice, Choices
+from ortsel.choice import Choice, Choices
 from tests.ortsel.trial import models
 
 MODES = ["disabled", "cache-only", "served"]
