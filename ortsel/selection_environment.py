@@ -41,8 +41,8 @@ def selection_from(environment: Mapping[str, str]) -> SelectionConfig:
     try:
         return SelectionConfig(**given)
     except UsageError as error:
-        names = {field: variable for variable, (field, _) in _VARIABLES.items()}
-        raise UsageError(names[error.field], error.got, error.need) from error
+        variable = next(name for name, (field, _) in _VARIABLES.items() if field == error.field)
+        raise UsageError(variable, repr(environment[variable]), error.need) from error
 
 
 def process_selection() -> SelectionConfig:
