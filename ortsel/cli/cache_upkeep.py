@@ -1,0 +1,246 @@
+"""`ortsel cache prune` and `verify`: tidying the store, and looking whether all of it is sound."""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+from attrs import frozen
+
+from ortsel.bundle.errors import BundleError
+from ortsel.bundle.kept_bundles import KeptBundles
+from ortsel.bundle.records import checked_record, parts_of
+from ortsel.cli.ages import age_argument
+from ortsel.cli.console import print_text, print_whole, result_console
+from ortsel.cli.exit_codes import ATTENTION_HELP, ExitCode
+from ortsel.cli.json_output import SCHEMA, to_text
+from ortsel.cli.one_line import one_line
+from ortsel.cli.options import json_option, store_option
+from ortsel.cli.stored_decisions import (
+    SHORT,
+    StoredDecision,
+    opened,
+    read_all,
+    this_environment,
+    wanted_model,
+)
+from ortsel.errors import UsageError
+from ortsel.store import StoreError
+from ortsel.store.codec import encode
+from ortsel.store.errors import NewerRecordError
+from spec.moment import Moment
+from spec.record import Origin
+
+_PRUNE_HELP = """Remove decisions from the store.
+
+A decision goes when every condition that is given holds. --keep spares the newest ones. Each is
+measured again when a session that tunes needs it.
+
+\b
+Examples:
+  ortsel cache prune --older-than 90d --dry-run
+  ortsel cache prune --other-environments
+  ortsel cache prune --model model.onnx --imported
+  ortsel cache prune --keep 1000
+  ortsel cache prune --all
+"""
+_VERIFY_HELP = f"""Examine every record of the store.
+
+Each must have the closed schema within its limits, a key that is the hash of its parts, a winner
+among its candidates, and a date that is not ahead of this clock. Nothing is changed: sessions
+pass over what is wrong, and replace it when they measure.
+
+\b
+Examples:
+  ortsel cache verify
+  ortsel cache verify --store decisions.sqlite3 --json
+
+{ATTENTION_HELP}"""
+_SHOWN: Final = 20
+
+
+@frozen
+class _Conditions:
+    model: str | None
+    older_than_s: int | None
+    other_environments: bool
+    imported: bool
+
+    def hold(self, one: StoredDecision, environment: Mapping[str, object], now_s: int) -> bool:
+        record = one.record
+        return not (
+            (self.model is not None and not one.model.startswith(self.model))
+            or (self.older_than_s is not None and now_s - record.created_s < self.older_than_s)
+            or (self.imported and record.origin is not Origin.IMPORTED)
+            or (self.other_environments and not one.differs_from(environment))
+        )
+
+
+@click.command(help=_PRUNE_HELP, short_help="Remove decisions.")
+@store_option
+@click.option(
+    "--older-than", type=age_argument, metavar="AGE", help="Made longer ago: 12h, 30d, 8w."
+)
+@click.option("--model", metavar="FILE", help="Of this model: its file, or digits of its digest.")
+@click.option("--other-environments", is_flag=True, help="Made in another environment than this.")
+@click.option("--imported", is_flag=True, help="Imported ones.")
+@click.option("--keep", type=click.IntRange(0, 2**31), metavar="N", help="Spare the newest N.")
+@click.option("--all", "everything", is_flag=True, help="All, with built graphs and kept bundles.")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@json_option
+def prune(
+    *,
+    store: Path | None,
+    older_than: int | None,
+    model: str | None,
+    other_environments: bool,
+    imported: bool,
+    keep: int | None,
+    everything: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Remove what was asked for."""
+    conditions = _Conditions(wanted_model(model), older_than, other_environments, imported)
+    given = conditions != _Conditions(None, None, False, False) or keep is not None
+    if given == everything:
+        got = "conditions and --all" if given else "no condition"
+        raise UsageError("prune", got, "conditions (see --help) or --all, one of the two")
+    environment = this_environment() if other_environments else {}
+    now_s = int(time.time())
+    folders: list[Path] = []
+    with opened(store) as found:
+        held = [one for one in read_all(found) if isinstance(one, StoredDecision)]
+        newest = sorted(held, key=lambda one: one.record.created_s, reverse=True)
+        goes = [one for one in newest[keep or 0 :] if conditions.hold(one, environment, now_s)]
+        if not dry_run and goes:
+            found.remove_all(one.record.key for one in goes)
+        if everything:
+            variants = found.path.with_name(f"{found.path.name}.variants")
+            kept = KeptBundles.beside(found.path).folder
+            folders = [folder for folder in (variants, kept) if folder.is_dir()]
+            for folder in () if dry_run else folders:
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(folder)
+        place = found.path
+    left = len(held) - len(goes)
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "store": str(place),
+            "dry_run": dry_run,
+            "removed": [one.record.key for one in goes],
+            "folders": [str(folder) for folder in folders],
+            "left": left,
+        }
+        click.echo(to_text(document))
+        return ExitCode.DECIDED
+    console = result_console()
+    print_whole(console, f"store  {place}")
+    for one in goes[:_SHOWN]:
+        words = one_line(f"{one.workload or 'inputs unknown'}: {one.record.winner}", 200)
+        print_text(console, f"  {one.record.key[:SHORT]}  {words}")
+    if len(goes) > _SHOWN:
+        print_text(console, f"  and {len(goes) - _SHOWN} more")
+    for folder in folders:
+        print_whole(console, f"  {folder}")
+    would = "would be removed (--dry-run)" if dry_run else "removed"
+    print_text(console, f"{len(goes) or 'nothing'} {would}, {left} left")
+    return ExitCode.DECIDED
+
+
+@frozen
+class Finding:
+    """What is wrong with one record, or with the store."""
+
+    kind: str
+    """corrupt, newer, future, or store."""
+    key: str
+    """Empty where it cannot be told."""
+    detail: str
+
+
+@frozen
+class Examination:
+    """What a look at every record found."""
+
+    sound: int
+    other_environment: int
+    """Sound ones that were made in another environment: no fault, but never served here."""
+    findings: tuple[Finding, ...]
+
+
+def examine(store: Path | None) -> tuple[Path, Examination]:
+    """Look at every record of a store. Trouble with the whole store is a finding too."""
+    sound = other = 0
+    findings: list[Finding] = []
+    environment = this_environment()
+    now = Moment(0, int(time.time()))
+    with opened(store) as found:
+        try:
+            for one in read_all(found):
+                if isinstance(one, StoredDecision):
+                    wrong = _wrong_with(one, now)
+                    if wrong is None:
+                        sound += 1
+                        other += bool(one.differs_from(environment))
+                    else:
+                        findings.append(wrong)
+                else:
+                    kind = "newer" if isinstance(one, NewerRecordError) else "corrupt"
+                    findings.append(Finding(kind, "", one_line(str(one), 300)))
+        except StoreError as error:
+            findings.append(Finding("store", "", one_line(str(error), 500)))
+        return found.path, Examination(sound, other, tuple(findings))
+
+
+def _wrong_with(one: StoredDecision, now: Moment) -> Finding | None:
+    record = one.record
+    try:
+        parts = parts_of(one.key_text, "key")
+        checked_record(parts, encode(record), "record")
+    except BundleError as error:
+        return Finding("corrupt", record.key, one_line(str(error).removeprefix("bundle: "), 300))
+    if record.is_from_the_future(now):
+        ahead_s = record.created_s - now.wall_s
+        return Finding("future", record.key, f"dated {ahead_s} s ahead of this clock")
+    return None
+
+
+@click.command(help=_VERIFY_HELP, short_help="Examine every record.")
+@store_option
+@json_option
+def verify(*, store: Path | None, as_json: bool) -> ExitCode:
+    """Examine the store and say what is wrong."""
+    place, found = examine(store)
+    code = ExitCode.ATTENTION if found.findings else ExitCode.DECIDED
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "store": str(place),
+            "exists": place.exists(),
+            "sound": found.sound,
+            "other_environment": found.other_environment,
+            "findings": [
+                {"kind": one.kind, "key": one.key or None, "detail": one.detail}
+                for one in found.findings
+            ],
+            "exit_code": int(code),
+        }
+        click.echo(to_text(document))
+        return code
+    console = result_console()
+    print_whole(console, f"store  {place}")
+    if not place.exists():
+        print_text(console, "there is no such file yet")
+    for one in found.findings[:_SHOWN]:
+        print_text(console, f"  {one.kind:<8} {one.key[:SHORT] or '-':<{SHORT}}  {one.detail}")
+    if len(found.findings) > _SHOWN:
+        print_text(console, f"  and {len(found.findings) - _SHOWN} more")
+    other = f", {found.other_environment} of them of other environments"
+    count = f"{found.sound} sound{other if found.other_environment else ''}"
+    print_text(console, f"{count}, {len(found.findings) or 'nothing'} to look at")
+    return code
