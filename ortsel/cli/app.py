@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from ortsel.cli.cache import cache
 from ortsel.cli.command_group import CommandGroup
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
@@ -17,6 +18,7 @@ _HELP = f"""Measure, verify and remember the fastest way to run an ONNX model wi
 \b
   ortsel demo                     see it on a small model
   ortsel tune model.onnx          decide for a model of yours
+  ortsel cache list               see what was decided
   ortsel exec -- python app.py    run a program as it is, with ortsel
 
 {EXIT_CODES_HELP}"""
@@ -60,6 +62,7 @@ def app(context: click.Context) -> ExitCode:
 
 app.add_command(tune)
 app.add_command(demo)
+app.add_command(cache)
 app.add_command(exec_)
 
 
