@@ -45,8 +45,9 @@ def shown(place: str) -> str:
     if not is_server_url(place):
         return place
     scheme, _, rest = place.partition("://")
-    rest = rest.partition("?")[0].partition("#")[0]
-    rest = rest.rpartition("@")[2]  # a password may hold "/" and "@" that should have been escaped
+    rest, _, options = rest.partition("?")
+    # A password may hold "/", "@" and "?" that should have been escaped.
+    rest = _HIDDEN if "@" in options else rest.rpartition("@")[2]
     return f"{scheme.lower()}://{ascii(rest)[1:-1][:_MAX_SHOWN]}"
 
 
