@@ -13,6 +13,7 @@ from ortsel.errors import MissingPackageError, OrtselError, UsageError
 
 if TYPE_CHECKING:
     from ortsel.explain import Explanation
+    from ortsel.graph_variants.rewrite_function import rewrite_variant
     from ortsel.installation import install, uninstall
     from ortsel.io_binding import IOBinding
     from ortsel.model_file import model_file_variant
@@ -53,6 +54,7 @@ _OWN = {
     "install": "ortsel.installation",
     "model_file_variant": "ortsel.model_file",
     "register_execution_provider_library": "ortsel.providers.registration",
+    "rewrite_variant": "ortsel.graph_variants.rewrite_function",
     "uninstall": "ortsel.installation",
     "unregister_execution_provider_library": "ortsel.providers.registration",
 }
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
         "install",
         "model_file_variant",
         "register_execution_provider_library",
+        "rewrite_variant",
         "uninstall",
         "unregister_execution_provider_library",
     ]

@@ -15,6 +15,7 @@ from ortsel.graph_variants.loading import UnreadableModelError, load_model
 from ortsel.graph_variants.onnx_attention import ONNX_ATTENTION_VARIANT
 from ortsel.graph_variants.ort_fusions import ORT_FUSIONS
 from ortsel.graph_variants.prescaled_query import PRESCALED_QUERY
+from ortsel.graph_variants.rewrite_function import variant_of_function
 from ortsel.graph_variants.variant import GraphVariant, NotApplicableError, take_census
 
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ def build_variant(
 
 
 def _steps(name: str) -> tuple[GraphVariant, ...]:
-    by_name = {variant.name: variant for variant in VARIANTS}
     names = name.split(JOINT)
+    functions = filter(None, map(variant_of_function, names))
+    by_name = {variant.name: variant for variant in (*VARIANTS, *functions)}
     if not by_name.keys() >= set(names) or len(set(names)) < len(names):
         raise UnknownVariantError(name, variant_names())
     return tuple(by_name[step] for step in names)
