@@ -11,6 +11,7 @@ from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
 from ortsel.cli.exec import exec_
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
+from ortsel.cli.html_report import html_report
 from ortsel.cli.tune import tune
 
 _HELP = f"""Measure, verify and remember the fastest way to run an ONNX model with ONNX Runtime.
@@ -63,6 +64,7 @@ def app(context: click.Context) -> ExitCode:
 app.add_command(tune)
 app.add_command(demo)
 app.add_command(cache)
+app.add_command(html_report)
 app.add_command(exec_)
 
 

@@ -1,0 +1,97 @@
+"""What a report says, as plain values for other programs."""
+
+from fractions import Fraction
+
+from ortsel.report.contents import Contents, Search, Shape
+from ortsel.report.page import summary
+
+SCHEMA = 1
+
+
+def report_document(contents: Contents) -> dict[str, object]:
+    """Return the contents of a report as plain values."""
+    return {
+        "schema": SCHEMA,
+        "summary": summary(contents),
+        "problems": list(contents.problems),
+        "left_out": contents.left_out,
+        "models": [
+            {
+                "digest": model.digest,
+                "name": model.name or None,
+                "shapes": [_shape(shape) for shape in model.shapes],
+            }
+            for model in contents.models
+        ],
+    }
+
+
+def _shape(shape: Shape) -> dict[str, object]:
+    record, regret = shape.record, shape.regret
+    return {
+        "label": shape.label,
+        "inputs": [
+            {"name": one.name, "type": one.element, "shape": list(one.shape)}
+            for one in shape.question.inputs
+        ],
+        "calling": shape.question.calling,
+        "machine": shape.question.machine_words,
+        "decision": None
+        if record is None
+        else {
+            "key": record.key,
+            "plan": record.winner,
+            "serves_reference": shape.serves_reference,
+            "reference_ns": record.reference_ns,
+            "winner_ns": record.winner_ns,
+            "ratio": float(record.ratio),
+            "ratio_exact": str(record.ratio),
+            "noise": float(record.dispersion),
+            "verified": record.verified,
+            "created_s": record.created_s,
+        },
+        "regret": None
+        if regret is None
+        else {"ratio": float(regret.ratio), "spread": float(regret.spread), "best": regret.best},
+        "searches": [_search(search) for search in shape.searches],
+        "slowdowns": [
+            {
+                "created_s": one.created_s,
+                "before": float(one.before),
+                "now": float(one.now),
+                "changed": list(one.changed),
+            }
+            for one in shape.slowdowns
+        ],
+        "withdrawals": [
+            {"created_s": one.created_s, "plan": one.plan, "reason": one.reason}
+            for one in shape.withdrawals
+        ],
+    }
+
+
+def _search(search: Search) -> dict[str, object]:
+    return {
+        "created_s": search.created_s,
+        "key": search.key,
+        "winner": search.report.winner,
+        "elapsed_s": search.report.elapsed_ns / 1e9,
+        "candidates": [
+            {
+                "name": one.name,
+                "outcome": one.outcome.value,
+                "ratio": _number(one.ratio),
+                "noise": _number(one.dispersion),
+                "blocks": one.blocks,
+                "verified": one.verified,
+                "first_ns": one.first_ns,
+                "median_ns": one.median_ns,
+                "reason": one.reason,
+            }
+            for one in search.report.candidates
+        ],
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)
