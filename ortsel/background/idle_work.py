@@ -34,7 +34,7 @@ RETRY_LAST_NS: Final = 600 * SECOND_NS
 """A task that requests keep disturbing is tried again after the first time, doubled each time up to
 the last one."""
 
-Task: TypeAlias = Callable[[Turn], None]
+Task: TypeAlias = Callable[[Turn], object]
 
 
 @define(eq=False)
