@@ -5,48 +5,20 @@ that belongs to its own options: the provider's engine cache is not keyed by all
 """
 
 import hashlib
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from attrs import field, frozen
 
 from kernels_cuda.provider_plan import LeftOut, ProviderPlan, ProviderPlans
+from kernels_cuda.shape_range import ShapeRange, shape_profile
 from kernels_cuda.tensorrt_options import TENSORRT
 from spec.capability import DeviceKind, Hardware
-from spec.errors import InvalidValue
 
 MINIMUM_COMPUTE_CAPABILITY: Final = (7, 5)
 """TensorRT 10 with CUDA 13 serves no older device."""
 
 BFLOAT16_SM: Final = 80
-
-_SAFE_NAME: Final = re.compile(r"[^:,]+")
-
-
-@frozen
-class ShapeRange:
-    """The shapes of one open input: the least, the usual and the greatest size of each axis."""
-
-    name: str
-    least: tuple[int, ...]
-    usual: tuple[int, ...]
-    greatest: tuple[int, ...]
-
-    def __attrs_post_init__(self) -> None:
-        ranks = {len(self.least), len(self.usual), len(self.greatest)}
-        ordered = len(ranks) == 1 and all(
-            1 <= low <= middle <= high
-            for low, middle, high in zip(self.least, self.usual, self.greatest, strict=True)
-        )
-        if not ordered:
-            got = f"{self.least}, {self.usual}, {self.greatest}"
-            need = "1 <= least <= usual <= greatest on every axis"
-            raise InvalidValue("shape_range", f"{self.name}: {got}", need, "catalogue")
-        if not _SAFE_NAME.fullmatch(self.name):
-            raise InvalidValue(
-                "shape range name", repr(self.name), "no ':' and no ','", "catalogue"
-            )
 
 
 def _sorted(options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -89,7 +61,7 @@ def tensorrt_plans(facts: TensorrtFacts) -> ProviderPlans:
         elif obstacle:
             left_out.append(LeftOut(name, obstacle))
         else:
-            every = _profiles(facts.shapes) | options
+            every = shape_profile("trt", facts.shapes) | options
             complete = every | _caches(facts, every | own) | own
             plans.append(ProviderPlan(f"tensorrt:{name}", TENSORRT, tuple(complete.items()), notes))
     return ProviderPlans(tuple(plans), tuple(left_out))
@@ -105,6 +77,8 @@ def _differences(facts: TensorrtFacts) -> Iterable[tuple[str, dict[str, str], st
     lossless = "" if facts.lossy else "reduced precision is not accepted"
     half = {"trt_fp16_enable": "1", "trt_layer_norm_fp32_fallback": "1"}
     yield "fp16", half, "half precision, normalisation in float32", lossless
+    context = "a context model shortens loading alone, as the engine cache does already"
+    yield "engine,context", {"trt_dump_ep_context_model": "1"}, f"{exact}, exported", context
     old = "" if facts.hardware.sm >= BFLOAT16_SM else "the device has no bfloat16"
     yield "bf16", {"trt_bf16_enable": "1"}, "bfloat16", lossless or old
 
@@ -119,18 +93,3 @@ def _caches(facts: TensorrtFacts, options: dict[str, str]) -> dict[str, str]:
         "trt_timing_cache_enable": "1",
         "trt_timing_cache_path": folder,
     }
-
-
-def _profiles(shapes: tuple[ShapeRange, ...]) -> dict[str, str]:
-    """Return the three profile options, which TensorRT takes together or not at all."""
-    if not shapes:
-        return {}
-    return {
-        "trt_profile_min_shapes": ",".join(_shape(one.name, one.least) for one in shapes),
-        "trt_profile_opt_shapes": ",".join(_shape(one.name, one.usual) for one in shapes),
-        "trt_profile_max_shapes": ",".join(_shape(one.name, one.greatest) for one in shapes),
-    }
-
-
-def _shape(name: str, sizes: tuple[int, ...]) -> str:
-    return f"{name}:{'x'.join(map(str, sizes))}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ortsel.errors import MissingPackageError, OrtselError, UsageError
 
 if TYPE_CHECKING:
+    from ortsel.advise import advise_attention
     from ortsel.explain import Explanation
     from ortsel.graph_variants.rewrite_function import rewrite_variant
     from ortsel.installation import install, uninstall
@@ -51,6 +52,7 @@ _OWN = {
     "SelectionMode": "ortsel.selection_config",
     "SessionOptions": "ortsel.session_options",
     "SessionSettings": "ortsel.plan",
+    "advise_attention": "ortsel.advise",
     "install": "ortsel.installation",
     "model_file_variant": "ortsel.model_file",
     "register_execution_provider_library": "ortsel.providers.registration",
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
         "SessionOptions",
         "SessionSettings",
         "UsageError",
+        "advise_attention",
         "install",
         "model_file_variant",
         "register_execution_provider_library",

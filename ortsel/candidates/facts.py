@@ -1,21 +1,33 @@
 """What the machine, the installation and the model are like, as far as candidates depend on it."""
 
+import hashlib
 import importlib.util
+import logging
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import attrs
 from attrs import field, frozen
 
+from kernels_cuda import CUDA, NV_TENSORRT_RTX, TENSORRT, ShapeRange
 from ortsel.candidates.model_traits import ModelTraits, read_model_traits
 from ortsel.environment import thread_budget
-from ortsel.errors import UsageError
+from ortsel.environment.nvidia import library_versions
+from ortsel.environment.nvidia_device import NoGpu, read_gpu
+from ortsel.environment.packages import read_packages
+from ortsel.environment.runtime_build import read_build
+from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
 from ortsel.providers.device_listing import plugins_at, registered_plugins
 from ortsel.providers.plugin import Plugin, PluginLibrary
 from spec.capability import Hardware, OrtBuild
+
+NVIDIA: Final = frozenset({CUDA, TENSORRT, NV_TENSORRT_RTX})
+
+logger: Final = logging.getLogger("ortsel.candidates")
 
 
 def _at_least_one(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
@@ -29,6 +41,19 @@ class GpuFacts:
 
     hardware: Hardware
     build: OrtBuild
+
+
+@frozen
+class EngineFacts:
+    """What engines that are built for one device and model depend on."""
+
+    folder: str
+    """Where they may be kept."""
+    fingerprint: str
+    """Of model, device and library versions."""
+    shapes: tuple[ShapeRange, ...] = ()
+    """The shapes in play of every open input; empty where all are fixed, or none is known yet: then
+    an engine grows with the shapes that it meets."""
 
 
 @frozen
@@ -56,6 +81,8 @@ class CandidateFacts:
     """None is no GPU, or one of which nothing is known: no plan is made for it then."""
     has_fixed_addresses: bool = False
     """Whether the caller binds the same device buffers at each call."""
+    engines: EngineFacts | None = None
+    """None where no provider builds engines for the GPU."""
     plugins: tuple[Plugin, ...] = ()
     """Provider libraries with their devices: those that the user registered or named."""
 
@@ -73,20 +100,63 @@ class CandidateFacts:
         """
         import onnxruntime
 
+        providers = tuple(onnxruntime.get_available_providers())
+        gpu = _gpu(providers, reference)
         return cls(
             thread_budget(),
             _physical_cores(),
-            tuple(onnxruntime.get_available_providers()),
+            providers,
             (("onnxruntime", str(onnxruntime.__version__)),),
             importlib.util.find_spec("onnxscript") is not None,
             read_model_traits(model),
             Plan("reference") if reference is None else reference,
+            gpu=gpu,
+            engines=None if gpu is None else _engines(providers, gpu, model),
             plugins=_plugins(libraries),
         )
 
     def offers(self, provider: str) -> bool:
         """Whether the installed ONNX Runtime offers a provider."""
         return provider in self.providers
+
+
+def _gpu(providers: Sequence[str], reference: Plan | None) -> GpuFacts | None:
+    """Return the GPU that the reference would use, or device 0 where it names none."""
+    if NVIDIA.isdisjoint(providers):
+        return None
+    named = () if reference is None else reference.providers or ()
+    chosen = [dict(one.options).get("device_id", "0") for one in named if one.name in NVIDIA]
+    try:
+        found = read_gpu(int(chosen[0]) if chosen else 0)
+    except (MissingPackageError, ValueError) as error:
+        found = NoGpu(str(error))
+    if isinstance(found, NoGpu):
+        logger.info("ortsel: no plan for a GPU: %s", found.reason)
+        return None
+    return GpuFacts(found, read_build())
+
+
+def _engines(
+    providers: Sequence[str], gpu: GpuFacts, model: str | os.PathLike[str] | bytes
+) -> EngineFacts | None:
+    if not {TENSORRT, NV_TENSORRT_RTX}.intersection(providers):
+        return None
+    from platformdirs import user_cache_path
+
+    from ortsel.canonical_model import UnknownContentError
+    from ortsel.model_content import content_hash
+
+    try:
+        content = content_hash(model if isinstance(model, bytes) else Path(model)).digest
+    except (OSError, UnknownContentError) as error:
+        logger.info("ortsel: no plan for TensorRT: %s", error)
+        return None
+    device = f"{gpu.hardware.name} {gpu.hardware.sm}"
+    libraries = library_versions(("libnvinfer.so.11", "libnvinfer.so.10"))
+    packages = {name: text for name, text in read_packages().items() if "tensorrt" in name}
+    parts = [content, device, str(gpu.build.version), str(libraries), str(packages)]
+    fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return EngineFacts(str(user_cache_path("ortsel") / "engines"), fingerprint)
 
 
 def _plugins(libraries: Sequence[PluginLibrary]) -> tuple[Plugin, ...]:

@@ -14,6 +14,7 @@ from ortsel.candidates.openvino import openvino_candidates
 from ortsel.candidates.optimization_level import optimization_level_candidates
 from ortsel.candidates.plugins import plugin_candidates
 from ortsel.candidates.spinning import spinning_candidates
+from ortsel.candidates.tensorrt import tensorrt_candidates
 from ortsel.candidates.threads import thread_candidates
 from ortsel.plan import Plan
 
@@ -25,6 +26,7 @@ Family: TypeAlias = Callable[[Plan, CandidateFacts], tuple[Plan, ...]]
 FAMILIES: Final[tuple[Family, ...]] = (
     plugin_candidates,
     cuda_candidates,
+    tensorrt_candidates,
     openvino_candidates,
     attention_variant_candidates,
     fused_graph_candidates,

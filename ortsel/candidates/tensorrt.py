@@ -1,0 +1,95 @@
+"""NVIDIA's TensorRT providers, from the catalogue of kernels.
+
+Offered to a user who named one of them or CUDA, and to one who named no provider, since building an
+engine takes seconds to minutes: a search that has no budget for it says so, and no request waits.
+Each plan keeps its engines in a folder of its own below the cache folder.
+"""
+
+from typing import Final
+
+from kernels_cuda import (
+    CUDA,
+    NV_TENSORRT_RTX,
+    TENSORRT,
+    NvTensorrtRtxFacts,
+    ProviderPlan,
+    TensorrtFacts,
+    nv_tensorrt_rtx_plans,
+    tensorrt_plans,
+)
+from ortsel.candidates.derivation import derive
+from ortsel.candidates.facts import CandidateFacts, EngineFacts
+from ortsel.plan import Plan, Provider
+
+CPU: Final = "CPUExecutionProvider"
+
+
+def tensorrt_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+    """Return the reference on TensorRT; none without facts about the device and its engines.
+
+    The two providers can't be in one session, so each takes the other's place.
+    """
+    named = {provider.name for provider in reference.providers or ()}
+    if facts.gpu is None or facts.engines is None:
+        return ()
+    if named and named.isdisjoint({CUDA, TENSORRT, NV_TENSORRT_RTX}):
+        return ()
+    plans: tuple[ProviderPlan, ...] = ()
+    if facts.offers(TENSORRT) and NV_TENSORRT_RTX not in named:
+        plans = _tensorrt(reference, facts, facts.engines)
+    elif facts.offers(NV_TENSORRT_RTX) and TENSORRT not in named:
+        plans = _nv_tensorrt_rtx(reference, facts, facts.engines)
+    return tuple(_plan(reference, facts, plan) for plan in plans)
+
+
+def _tensorrt(
+    reference: Plan, facts: CandidateFacts, engines: EngineFacts
+) -> tuple[ProviderPlan, ...]:
+    assert facts.gpu is not None
+    return tensorrt_plans(
+        TensorrtFacts(
+            facts.gpu.hardware,
+            engines.folder,
+            engines.fingerprint,
+            engines.shapes,
+            _options(reference, TENSORRT),
+            has_fixed_addresses=facts.has_fixed_addresses,
+        )
+    ).plans
+
+
+def _nv_tensorrt_rtx(
+    reference: Plan, facts: CandidateFacts, engines: EngineFacts
+) -> tuple[ProviderPlan, ...]:
+    assert facts.gpu is not None
+    return nv_tensorrt_rtx_plans(
+        NvTensorrtRtxFacts(
+            facts.gpu.hardware,
+            engines.folder,
+            engines.fingerprint,
+            engines.shapes,
+            _options(reference, NV_TENSORRT_RTX),
+            has_fixed_addresses=facts.has_fixed_addresses,
+        )
+    ).plans
+
+
+def _options(reference: Plan, provider: str) -> tuple[tuple[str, str], ...]:
+    for one in reference.providers or ():
+        if one.name == provider:
+            return one.options
+    return ()
+
+
+def _plan(reference: Plan, facts: CandidateFacts, plan: ProviderPlan) -> Plan:
+    """Put the provider in front of those that were named, CUDA behind it for what it leaves."""
+    others = [one for one in reference.providers or () if one.name != plan.provider]
+    if not others:
+        cuda = [Provider(CUDA, (("use_tf32", "0"),))] if facts.offers(CUDA) else []
+        others = [*cuda, Provider(CPU)]
+    return derive(
+        reference,
+        plan.name,
+        providers=(Provider(plan.provider, plan.options), *others),
+        notes=plan.notes,
+    )
