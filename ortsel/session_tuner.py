@@ -20,6 +20,7 @@ from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.fork import keep_for_ever, starts_over
 from ortsel.loaded_model import LoadedModel
 from ortsel.plan import Plan
+from ortsel.provider_caches import cache_folder
 from ortsel.random_operators import random_operators
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Selector
@@ -281,6 +282,7 @@ class SessionTuner:
             self._config.progress,
             may_build_variants=self._config.mode is not SelectionMode.CACHE_ONLY,
             variants=variant_cache(self._config.store),
+            caches=cache_folder(self._config.store),
             niceness=0 if idle is None else NICENESS,
             stop_asked=never if idle is None else idle.turn.is_stopped,
         )
