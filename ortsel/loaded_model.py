@@ -6,11 +6,15 @@ built from the file would then be another model's.
 
 import os
 from pathlib import Path
+from typing import Final
 
 from attrs import frozen
 
+from ortsel.content_memory import ContentMemory
 from ortsel.errors import OrtselError
 from ortsel.model_content import ModelContent, content_hash
+
+_NOTHING: Final = ContentMemory(None)
 
 
 @frozen
@@ -33,18 +37,25 @@ class LoadedModel:
     """Wall-clock nanoseconds just before it was loaded: no file of it may have changed later."""
     identity: tuple[int, ...] = ()
     """Of the model's own file; empty where there is none."""
+    memory: ContentMemory = _NOTHING
+    """Where its hash is remembered for other processes."""
 
     @classmethod
-    def of(cls, source: Path | bytes, loading_ns: int) -> "LoadedModel":
+    def of(
+        cls,
+        source: Path | bytes,
+        loading_ns: int,
+        memory: ContentMemory = _NOTHING,
+    ) -> "LoadedModel":
         """Describe the model of a session that was just built."""
         if isinstance(source, bytes):
             return cls(source, loading_ns)
         place = source.absolute()
-        return cls(place, loading_ns, _identity(place))
+        return cls(place, loading_ns, _identity(place), memory)
 
     def content(self, *, node_names: bool = False) -> ModelContent:
         """Return the content's hash. Raises `ModelChangedError`, or `UnknownContentError`."""
-        content = content_hash(self.source, node_names=node_names)
+        content = content_hash(self.source, node_names=node_names, memory=self.memory)
         self.check_unchanged(content.external)
         return content
 

@@ -5,6 +5,7 @@ bytes that nobody can parse, are hashed as they are.
 """
 
 import hashlib
+import os
 import time
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from ortsel.canonical_model import UnknownContentError, make_canonical, read_chunks
+from ortsel.canonical_model import (
+    UnknownContentError,
+    external_locations,
+    make_canonical,
+    read_chunks,
+)
+from ortsel.content_memory import ContentMemory, FileIdentity, RememberedContent
+from spec.canonical_json import Json
 
 if TYPE_CHECKING:
     import onnx
@@ -26,11 +34,13 @@ _LARGEST_MESSAGE: Final = 2**31 - 1
 """Protobuf's own limit; a larger file is not an ONNX model."""
 _REMEMBERED: Final = 64
 _SETTLED_NS: Final = 2_000_000_000
-"""Age from which a file counts as unchanged: a younger one could change again within one tick of
-its file system's clock, or while it is being hashed, and would keep its old hash."""
+"""Age that a file must have when hashing begins for its hash to be remembered. A younger one could
+change again within the tick of its file system's clock (two seconds, at worst) in which it was
+written, and would then have its old identity."""
 
-_FileIdentity: TypeAlias = tuple[str, int, int, int, int]
 _Request: TypeAlias = tuple[str, str, bool]
+_Files: TypeAlias = tuple[tuple[Path, FileIdentity], ...]
+_NOTHING: Final = ContentMemory(None)
 
 
 @frozen
@@ -46,14 +56,20 @@ class ModelContent:
 
 
 def content_hash(
-    model: Path | str | bytes, external_folder: Path | None = None, *, node_names: bool = False
+    model: Path | str | bytes,
+    external_folder: Path | None = None,
+    *,
+    node_names: bool = False,
+    memory: ContentMemory = _NOTHING,
 ) -> ModelContent:
     """Return what identifies the content of a model: a path, or the model itself in bytes.
 
     `external_folder` is where the files of weights lie, by default the directory of the model; a
     model in bytes has none. With `node_names` the names of nodes count, for sessions that place
-    nodes by name. The result for a path is remembered until one of its files changes in size, time
-    of modification, inode or device, unless one of them was written just now.
+    nodes by name. The result for a path is remembered in this process, and for others in `memory`,
+    until one of its files changes in size, time of modification or of change, inode or device. It
+    is not remembered where one of them was written, or its status changed, in the two seconds
+    before it was hashed or since.
 
     Raises `UnknownContentError` for a file that is missing or too short and for a location outside
     the folder, which ONNX Runtime refuses as well.
@@ -61,23 +77,41 @@ def content_hash(
     if isinstance(model, bytes):
         return _hash_bytes(model, external_folder, node_names)
     path = Path(model).absolute()
-    key = str(path), str(external_folder), node_names
-    remembered = _recall(key)
+    folder = external_folder or path.parent
+    request = str(path), str(folder), node_names
+    remembered = _recall(request)
     if remembered is not None:
         return remembered
-    before = _identity(path)
-    if before[1] > _LARGEST_MESSAGE:
-        content = ModelContent(_hash_file(path), "raw")
-    else:
-        content = _hash_bytes(_read(path), external_folder or path.parent, node_names)
-    folder = external_folder or path.parent
-    files = before, *(_identity(folder / name) for name in content.external)
-    if _identity(path) == before and _are_old(files):
-        _remember(key, files, content)
+    files, content = _recall_elsewhere(memory, request, path, folder) or (None, None)
+    if files is None or content is None:
+        begun_ns = time.time_ns()
+        files, content = _hash_files(path, folder, node_names)
+        if not _are_settled(files, begun_ns):
+            return content
+        (_, identity), *others = files
+        external = dict(zip(content.external, (one for _, one in others), strict=True))
+        found = RememberedContent(content.digest, content.kind, identity, external)
+        memory.remember(_named(request), found)
+    _remember(request, files, content)
     return content
 
 
-_memory: Final[dict[_Request, tuple[tuple[_FileIdentity, ...], ModelContent]]] = {}
+def _hash_files(path: Path, folder: Path, node_names: bool) -> tuple[_Files, ModelContent]:
+    """Hash a model and say which files it was read from.
+
+    A file that changes meanwhile has an identity of just now, which nobody remembers.
+    """
+    before = _identity(path)
+    size = before[0]
+    if size > _LARGEST_MESSAGE:
+        content = ModelContent(_hash_file(path), "raw")
+    else:
+        content = _hash_bytes(_read(path), folder, node_names)
+    others = ((folder / name, _identity(folder / name)) for name in content.external)
+    return ((path, _identity(path)), *others), content
+
+
+_memory: Final[dict[_Request, tuple[_Files, ModelContent]]] = {}
 
 
 def _recall(request: _Request) -> ModelContent | None:
@@ -86,29 +120,76 @@ def _recall(request: _Request) -> ModelContent | None:
         return None
     files, content = found
     try:
-        same = all(_identity(Path(file[0])) == file for file in files)
+        same = all(_identity(path) == identity for path, identity in files)
     except UnknownContentError:
         return None
     return content if same else None
 
 
-def _are_old(files: tuple[_FileIdentity, ...]) -> bool:
-    latest_ns = time.time_ns() - _SETTLED_NS
-    return all(modified_ns < latest_ns for _, _, modified_ns, _, _ in files)
+def _recall_elsewhere(
+    memory: ContentMemory, request: _Request, path: Path, folder: Path
+) -> tuple[_Files, ModelContent] | None:
+    """Return what another process found out about the same files.
+
+    Which files of weights there are is read from the model again: small where they are many, since
+    the weights are not in it.
+    """
+    found = memory.recall(_named(request))
+    if found is None or found.model != _identity(path):
+        return None
+    if not found.external:
+        content = ModelContent(found.digest, _kind(found.kind))
+        return ((path, found.model),), content
+    model = _parse(_read(path))
+    if model is None:
+        return None
+    try:
+        names = tuple(sorted(external_locations(model, folder)))
+        files = tuple((folder / name, _identity(folder / name)) for name in names)
+    except UnknownContentError:
+        return None
+    if dict(zip(names, (identity for _, identity in files), strict=True)) != found.external:
+        return None
+    content = ModelContent(found.digest, _kind(found.kind), names)
+    return ((path, found.model), *files), content
 
 
-def _remember(request: _Request, files: tuple[_FileIdentity, ...], content: ModelContent) -> None:
+def _named(request: _Request) -> Json:
+    path, folder, node_names = request
+    return {
+        "content": CONTENT_SCHEMA,
+        "folder": os.fsencode(folder).hex(),
+        "node_names": node_names,
+        "path": os.fsencode(path).hex(),
+    }
+
+
+def _kind(word: str) -> Literal["onnx", "ort", "raw"]:
+    return "onnx" if word == "onnx" else "ort" if word == "ort" else "raw"
+
+
+def _are_settled(files: _Files, begun_ns: int) -> bool:
+    latest_ns = begun_ns - _SETTLED_NS
+    return all(max(modified, changed) < latest_ns for _, (_, modified, changed, _, _) in files)
+
+
+def _remember(request: _Request, files: _Files, content: ModelContent) -> None:
     _memory[request] = files, content
     for oldest in list(_memory)[:-_REMEMBERED]:
         _memory.pop(oldest, None)
 
 
-def _identity(path: Path) -> _FileIdentity:
+def forget_all() -> None:
+    """Forget what this process remembers, as a new process would."""
+    _memory.clear()
+
+
+def _identity(path: Path) -> FileIdentity:
     try:
-        status = path.stat()
+        found = path.stat()
     except OSError as error:
         raise UnknownContentError(str(path), error.strerror or str(error), "a file") from error
-    return str(path), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
 
 
 def _read(path: Path) -> bytes:

@@ -20,6 +20,7 @@ from ortsel.background.requests import REQUESTS
 from ortsel.background.waiting_shapes import WaitingShapes
 from ortsel.call_trials import Call
 from ortsel.choice import Choice, Choices, reference_for_ever
+from ortsel.content_memory import content_memory
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.io_binding import IOBinding
 from ortsel.loaded_model import LoadedModel
@@ -248,7 +249,9 @@ class InferenceSession(onnxruntime.InferenceSession):
         config = self._ortsel_config
         path = self._model_path
         model = LoadedModel.of(
-            self._model_bytes if path is None else Path(path), self._ortsel_loading_ns
+            self._model_bytes if path is None else Path(path),
+            self._ortsel_loading_ns,
+            content_memory(config.store),
         )
         selector = selector_for(config.effective_policy(), config.store, config.trusted_keys)
         tuner = SessionTuner(model, reference, config, selector)

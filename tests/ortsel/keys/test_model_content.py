@@ -1,4 +1,3 @@
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -246,32 +245,6 @@ def test_a_missing_model_is_unknown(tmp_path: Path) -> None:
         content_hash(tmp_path / "none.onnx")
     with pytest.raises(UnknownContentError):
         content_hash(tmp_path)
-
-
-def test_a_hash_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnx"
-    save_with_external_weights(model(), path, "weights.bin")
-    weights = tmp_path / "weights.bin"
-    assert content_hash(path) is not content_hash(path), "what was written just now may change"
-    for each in (path, weights):
-        os.utime(each, ns=(10**18, 10**18))
-    first = content_hash(path)
-    assert content_hash(path) is first
-    status = weights.stat()
-    data = bytearray(weights.read_bytes())
-    data[0] ^= 1
-    weights.write_bytes(data)
-    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert content_hash(path) is first, "pointless unless the hash comes from memory"
-    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    second = content_hash(path)
-    assert second.digest != first.digest
-    copy = tmp_path / "copy"
-    data[0] ^= 1
-    copy.write_bytes(data)
-    os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    copy.rename(weights)
-    assert content_hash(path).digest == first.digest, "another inode is another file"
 
 
 def test_models_in_onnx_runtime_s_own_format_count_byte_by_byte(tmp_path: Path) -> None:
