@@ -26,6 +26,11 @@ class Snapshot:
         }
         self.size_bytes = size_bytes
 
+    def release(self) -> None:
+        """Give the memory back now: an error's traceback may keep what used it for a while."""
+        self.feed.clear()
+        self.size_bytes = 0
+
 
 class Snapshots:
     """The snapshots that are alive. Safe for many threads."""

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ortsel.background.errors import WorkStoppedError
+from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.idle_work import IDLE_WORK, SECOND_NS, IdleWork, Task
 from ortsel.background.snapshots import SNAPSHOTS, Snapshot, feed_bytes
 from ortsel.background.turn import Turn
@@ -146,6 +146,16 @@ class WaitingShapes:
         reference, tuner = weakref.ref(self), self._tuner
 
         def task(turn: Turn) -> None:
+            try:
+                decide(turn)
+            except DisturbedError:
+                raise
+            except BaseException:
+                snapshot.release()
+                raise
+            snapshot.release()
+
+        def decide(turn: Turn) -> None:
             call = Call(
                 snapshot.feed,
                 names,

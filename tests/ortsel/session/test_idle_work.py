@@ -132,7 +132,8 @@ def test_a_call_that_outlives_its_frame_is_under_way_until_it_is_over(requests: 
 
 
 def test_the_heaviest_runs_first_and_of_equals_the_first_that_came(work: IdleWork) -> None:
-    owner, order, begin = Owner(), [], threading.Event()
+    order: list[str] = []
+    owner, begin = Owner(), threading.Event()
     work.schedule(owner, lambda _: begin.wait(WAIT_S), idle_ns=IDLE_NS)
     for name, weight in (("light", 1), ("heavy", 9), ("light too", 1)):
         task, weigh = partial(_append, order, name), partial(int, weight)
