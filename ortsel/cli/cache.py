@@ -187,14 +187,15 @@ def show(*, key: str, store: Path | None, as_json: bool) -> ExitCode:
         click.echo(to_text(document))
         return ExitCode.DECIDED
     console = result_console()
-    for name, value in _lines(one, environment):
+    for name, value in decision_lines(one, environment):
         print_text(console, f"{name:<12} {one_line(value, 4000)}")
     console.print()
     print_parts(console, one.parts)
     return ExitCode.DECIDED
 
 
-def _lines(one: StoredDecision, environment: Mapping[str, object]) -> list[tuple[str, str]]:
+def decision_lines(one: StoredDecision, environment: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return a decision and its evidence, a name and words each."""
     record = one.record
     made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.created_s))
     differs = one.differs_from(environment)
@@ -212,7 +213,8 @@ def _lines(one: StoredDecision, environment: Mapping[str, object]) -> list[tuple
             f"{ratio:.3f} ({1 / ratio:.2f}x faster), noise {noise:.3f}, {record.blocks} blocks"
         )
         lines.insert(5, ("ratio", measured))
-    verified = f"on {record.feeds} feeds" if record.verified else "no"
+    feeds = f"on {record.feeds} {'feed' if record.feeds == 1 else 'feeds'}"
+    verified = feeds if record.verified else "no"
     kind = ", made-up inputs only: verified on real ones before it serves"
     lines.append(("verified", verified + (kind if record.provisional else "")))
     lines.append(("complete", "yes" if record.complete else "no: not every candidate had its turn"))
