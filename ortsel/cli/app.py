@@ -10,6 +10,7 @@ from ortsel.cli.command_group import CommandGroup
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
 from ortsel.cli.exec import exec_
+from ortsel.cli.explain import explain
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.html_report import html_report
 from ortsel.cli.tune import tune
@@ -64,6 +65,7 @@ def app(context: click.Context) -> ExitCode:
 app.add_command(tune)
 app.add_command(demo)
 app.add_command(cache)
+app.add_command(explain)
 app.add_command(html_report)
 app.add_command(exec_)
 
