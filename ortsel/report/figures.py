@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
@@ -156,10 +156,15 @@ class CandidateChart(Drawing):
         right = form.width - (12 if narrow else 96)
         ticks, place = self._scale(left, right, 4 if narrow else 7)
         bottom = height - 40
+        # On a phone names stand above their marks, where a line would cross them.
+        starts = [top + row * pitch + 22 for row in range(len(self.rows))]
+        segments = [(one, one + 16) for one in starts] if narrow else [(top - 4, bottom)]
         for tick in ticks:
             x = place(tick)
             one = tick == 1
-            axes.plot([x, x], [top - 4, bottom], color=SOFT if one else LINE, lw=1.4 if one else 1)
+            style: dict[str, Any] = {"color": SOFT if one else LINE, "lw": 1.4 if one else 1}
+            for upper, lower in segments:
+                axes.plot([x, x], [upper, lower], **style)
             axes.text(
                 x, bottom + 12, f"{float(tick):g}{TIMES}", color=INK if one else SOFT, fontsize=12,
                 ha="center", va="center", weight="bold" if one else "normal",
