@@ -88,6 +88,10 @@ class Policy:
     min_speedup: Fraction = field(default=Fraction(103, 100), validator=_speedup)
     """Reference time over candidate time that a promotion needs. Below 1 a slower plan could win;
     at exactly 1 any advantage that passes the evidence rule counts."""
+    reuse: int = field(default=10_000, validator=_between(1, 2**53 - 1, "calls"))
+    """Calls that a decision is expected to serve. What a plan's first call costs over the
+    reference's is shared among them: at 1 a plan must win by its first call alone, and with many a
+    compilation of minutes pays."""
     evidence: EvidenceRule = field(factory=AnytimeValid)
     regression: RegressionRule = field(factory=AnytimeValidRegression)
     incidents: IncidentPolicy = field(factory=IncidentPolicy)
@@ -129,6 +133,7 @@ class Policy:
             "evidence": _evidence_part(self.evidence),
             "min_speedup": [self.min_speedup.numerator, self.min_speedup.denominator],
             "require_validation": self.require_validation,
+            "reuse": self.reuse,
             "tolerance": self.tolerance,
         }
 

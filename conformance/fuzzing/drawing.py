@@ -87,13 +87,25 @@ VALIDATIONS: Final = (True, True, True, False)
 SPEEDUPS: Final = (Fraction(103, 100), Fraction(1), Fraction(3, 2))
 RULES: Final[tuple[EvidenceRule, ...]] = (MEDIAN, BETS)
 WATCHES: Final[tuple[RegressionRule, ...]] = (WindowMedian(1), WindowMedian(2), PEEKING)
+REUSES: Final = (10_000, 10_000, 3, 1)
 BUDGETS_NS: Final = (*(60 * SECOND_NS,) * 4, 5 * MILLISECOND_NS)
 LIMITS: Final = (*(64,) * 6, 1, 2)
 CAPACITIES: Final = (5, 1, 2, 3)
 REPORTS: Final = (3, 0, 1)
 POLICY_TABLES: Final[tuple[Sequence[object], ...]] = (
     *(MODES, VALIDATIONS, SPEEDUPS, RULES, WATCHES),
-    *((1, 2), BUDGETS_NS, LIMITS, (1, 2), CAPACITIES, REPORTS, (60, 5), (5, 2), (None, 100)),
+    *(
+        REUSES,
+        (1, 2),
+        BUDGETS_NS,
+        LIMITS,
+        (1, 2),
+        CAPACITIES,
+        REPORTS,
+        (60, 5),
+        (5, 2),
+        (None, 100),
+    ),
 )
 QUESTIONS_PER_PLAN: Final = 4
 WORLD_BYTES: Final = len(POLICY_TABLES) + 2 + QUESTIONS_PER_PLAN
@@ -109,6 +121,7 @@ def policy_of(numbers: Sequence[int]) -> Policy:
         evidence=_pick(RULES, next(one)),
         regression=_pick(WATCHES, next(one)),
         incidents=IncidentPolicy(recurrence_ns=20 * SECOND_NS, ban_ns=5 * SECOND_NS),
+        reuse=_pick(REUSES, next(one)),
         warmups=_pick((1, 2), next(one)),
         budget_ns=_pick(BUDGETS_NS, next(one)),
         max_candidates=_pick(LIMITS, next(one)),

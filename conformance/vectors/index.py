@@ -17,7 +17,7 @@ FILE: Final = "index.json"
 
 @frozen
 class Known:
-    """What an id meant when it was last changed."""
+    """What an id means, and in which version of the rules it was last confirmed to."""
 
     spec_version: str
     sha256: str
@@ -33,15 +33,12 @@ def index_of(vectors: Iterable[Vector]) -> dict[str, Known]:
 
 
 def updated(old: Index, vectors: Iterable[Vector]) -> dict[str, Known]:
-    """Return the index with new ids added and changed meanings noted.
+    """Return the index with every meaning as it is now, and what vanished as it was.
 
-    A meaning that did not change keeps the version that it came with.
+    A meaning that did not change is confirmed in this version of the rules as well, or it could
+    change later without another version.
     """
-    now = index_of(vectors)
-    return {
-        name: old[name] if name in old and old[name].sha256 == one.sha256 else one
-        for name, one in {**old, **now}.items()
-    }
+    return {**old, **index_of(vectors)}
 
 
 def broken(old: Index, vectors: Iterable[Vector]) -> tuple[str, ...]:

@@ -34,12 +34,14 @@ from conformance.zoo.misheard import (
 from conformance.zoo.replaced import (
     always_one_order,
     banned_meanwhile,
+    first_calls_free,
     first_that_qualifies,
     in_mode,
     judged_leniently,
     last_best,
     newest_first,
     noise_ignored,
+    rivals_ignored,
 )
 from conformance.zoo.wrong import Wrong
 from conformance.zoo.wrong_engine import engine, hearing, saying, stepping, swapping, under
@@ -179,7 +181,7 @@ ENGINE_FAULTS: Final = (
         "zero-counts",
         "scores a time of zero",
         "selection/search",
-        ("S6", "S8", "S13", "E3"),
+        ("S6", "S7", "S8", "S13", "E3"),
         hearing(zero_counts),
     ),
     _wrong(
@@ -223,6 +225,20 @@ ENGINE_FAULTS: Final = (
         "selection/promotion",
         ("S7", "E4", "E5"),
         swapping(noise_ignored),
+    ),
+    _wrong(
+        "first-calls-free",
+        "lets a plan that compiles for ever win",
+        "selection/promotion",
+        ("S7",),
+        swapping(first_calls_free),
+    ),
+    _wrong(
+        "rivals-ignored",
+        "measures losers to the end",
+        "selection/promotion",
+        ("S7", "E4"),
+        swapping(rivals_ignored),
     ),
     _wrong(
         "ties-to-the-last",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from typing import TypeAlias
 
 from attrs import evolve
@@ -10,7 +11,7 @@ from immutables import Map
 from conformance.zoo.swapped import swapped
 from spec.engine import exploration, promotion
 from spec.engine.fifo import Fifo
-from spec.engine.search import Contender, Exploring, Search
+from spec.engine.search import Contender, Exploring, Search, Trial
 from spec.engine.state import State
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy
 from spec.moment import Moment
@@ -38,7 +39,8 @@ def newest_first() -> AbstractContextManager[None]:
     return swapped(Fifo, "pop", change)
 
 
-Judge: TypeAlias = Callable[[Policy, Faster | NotFaster | TooNoisy], tuple[Outcome, str]]
+Judge: TypeAlias = Callable[[Policy, Faster | NotFaster | TooNoisy, Fraction], tuple[Outcome, str]]
+Face: TypeAlias = Callable[[State, Search, Exploring, Moment], Trial | None]
 Best: TypeAlias = Callable[[State, Search, Exploring, Moment], Contender]
 
 
@@ -46,8 +48,10 @@ def judged_leniently() -> AbstractContextManager[None]:
     """Promote ties."""
 
     def change(real: Judge) -> Judge:
-        def judged(policy: Policy, verdict: Faster | NotFaster | TooNoisy) -> tuple[Outcome, str]:
-            return (Outcome.FASTER, "") if verdict.ratio <= 1 else real(policy, verdict)
+        def judged(
+            policy: Policy, verdict: Faster | NotFaster | TooNoisy, cost: Fraction
+        ) -> tuple[Outcome, str]:
+            return (Outcome.FASTER, "") if verdict.ratio <= 1 else real(policy, verdict, cost)
 
         return judged
 
@@ -58,10 +62,13 @@ def noise_ignored() -> AbstractContextManager[None]:
     """Promote noise."""
 
     def change(real: Judge) -> Judge:
-        def judged(policy: Policy, verdict: Faster | NotFaster | TooNoisy) -> tuple[Outcome, str]:
+        def judged(
+            policy: Policy, verdict: Faster | NotFaster | TooNoisy, cost: Fraction
+        ) -> tuple[Outcome, str]:
             if isinstance(verdict, TooNoisy):
-                return real(policy, Faster(verdict.ratio, verdict.dispersion, verdict.blocks))
-            return real(policy, verdict)
+                lucky = Faster(verdict.ratio, verdict.dispersion, verdict.blocks)
+                return real(policy, lucky, cost)
+            return real(policy, verdict, cost)
 
         return judged
 
@@ -124,3 +131,26 @@ def in_mode(mode: Mode) -> Callable[[Policy], Policy]:
         return evolve(policy, mode=Mode.EXPLORE) if policy.mode is mode else policy
 
     return change
+
+
+def first_calls_free() -> AbstractContextManager[None]:
+    """Weigh steady times alone."""
+
+    def change(real: Callable[[Policy, Exploring], Fraction]) -> Callable[..., Fraction]:
+        del real
+        return lambda *_: Fraction(0)
+
+    return swapped(promotion, "_extra", change)
+
+
+def rivals_ignored() -> AbstractContextManager[None]:
+    """Measure every candidate to the end, also one that is clearly slower than the best so far."""
+
+    def change(real: Face) -> Face:
+        def facing(state: State, search: Search, stage: Exploring, now: Moment) -> Trial | None:
+            trial = real(state, search, stage, now)
+            return None if trial is None else evolve(trial, to_beat=None)
+
+        return facing
+
+    return swapped(exploration, "facing_the_best", change)

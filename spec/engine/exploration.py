@@ -7,7 +7,14 @@ from attrs import evolve
 from spec.engine.answering import waiting
 from spec.engine.effect import Effect, Measure, Purpose, Validate
 from spec.engine.event import Measured, TrialFailed, Unverifiable, Validated
-from spec.engine.promotion import concluded, finished, with_report, with_verdict
+from spec.engine.promotion import (
+    concluded,
+    facing_the_best,
+    finished,
+    never_repaid,
+    with_report,
+    with_verdict,
+)
 from spec.engine.search import UNCHECKED, Check, Contender, Exploring, Search, Trial
 from spec.engine.setback import bypassed, device_failed, reference_failed, set_back
 from spec.engine.state import State, Transition, describe
@@ -107,8 +114,15 @@ def failed(state: State, search: Search, stage: Exploring, event: TrialFailed) -
 
 def _warmed(state: State, search: Search, stage: Exploring, event: Measured) -> Transition:
     trial = stage.trial
-    first_ns = event.latency_ns if trial.first_ns is None else trial.first_ns
-    trial = evolve(trial, warmups_left=trial.warmups_left - 1, first_ns=first_ns)
+    if trial.first_ns is None:
+        trial = evolve(trial, first_ns=event.latency_ns)
+        if _is_candidate(search, stage):
+            stage = evolve(stage, trial=trial)
+            facing = facing_the_best(state, search, stage, event.now)
+            if facing is None:
+                return _next_candidate(state, search, never_repaid(search, stage), event.now)
+            trial = facing
+    trial = evolve(trial, warmups_left=trial.warmups_left - 1)
     effect: Measure | Validate
     if trial.warmups_left > 0:
         effect = _measure(search, trial, Purpose.WARMUP)
@@ -132,6 +146,8 @@ def _timed_reference(state: State, search: Search, stage: Exploring, event: Meas
         event.latency_ns,
         event.latency_ns,
         trial.check,
+        Fraction(1),
+        trial.first_ns,
     )
     report = CandidateReport(
         search.reference_name,
@@ -158,6 +174,8 @@ def _paired(state: State, search: Search, stage: Exploring, event: Measured) -> 
             0,
             trial.deadline_ns,
             trial.first_ns,
+            trial.min_speedup,
+            trial.to_beat,
             trial.check,
             trial.blocks,
             trial.ratios,
@@ -168,7 +186,7 @@ def _paired(state: State, search: Search, stage: Exploring, event: Measured) -> 
         return waiting(state, search, _going_on(stage, trial, _measure_next(search, trial)))
     block = _block(trial.order, times_ns, trial.block_started_ns)
     trial = evolve(trial, blocks=(*trial.blocks, block), ratios=(*trial.ratios, block.ratio))
-    verdict = assess(search.evidence, trial.ratios, state.policy.min_speedup)
+    verdict = assess(search.evidence, trial.ratios, trial.min_speedup, trial.to_beat)
     if isinstance(verdict, Undecided):
         return _next_block(state, search, stage, trial, event.now)
     over = with_verdict(state.policy, search, evolve(stage, trial=trial), verdict)

@@ -9,7 +9,7 @@ from spec.decision import Decision, Source
 from spec.engine.answering import ended
 from spec.engine.effect import Effect, SaveRecord
 from spec.engine.eviction import reported, settled
-from spec.engine.search import PROVISIONAL, Contender, Exploring, Search
+from spec.engine.search import PROVISIONAL, Contender, Exploring, Search, Trial
 from spec.engine.setback import bypassed
 from spec.engine.state import Held, State, Transition
 from spec.evidence.decimal_text import decimal_text
@@ -28,13 +28,53 @@ def with_report(stage: Exploring, report: CandidateReport) -> Exploring:
     return evolve(stage, reports=(*stage.reports, report))
 
 
+def facing_the_best(state: State, search: Search, stage: Exploring, now: Moment) -> Trial | None:
+    """Return the turn with what its blocks must show, once its first call is known.
+
+    What that call costs over the reference's first is shared by the calls that a decision is
+    expected to serve, and counts as if every call took that much longer. None where it leaves
+    nothing to show: no call could be fast enough.
+    """
+    policy, trial = state.policy, stage.trial
+    extra = _extra(policy, stage)
+    needed = 1 / policy.min_speedup - extra
+    best = _best(state, search, stage, now)
+    to_beat = None if best is stage.baseline else best.cost - extra
+    if needed <= 0 or (to_beat is not None and to_beat <= 0):
+        return None
+    return evolve(trial, min_speedup=1 / needed, to_beat=to_beat)
+
+
+def never_repaid(search: Search, stage: Exploring) -> Exploring:
+    """Return the stage with a candidate given up for what its first call costs."""
+    report = CandidateReport(
+        search.candidates[stage.trial.candidate].name,
+        Outcome.NOT_FASTER,
+        first_ns=stage.trial.first_ns,
+        reason="its first call costs more than all that follow could save",
+    )
+    return evolve(with_report(stage, report), verdicts=stage.verdicts + 1)
+
+
+def _extra(policy: Policy, stage: Exploring) -> Fraction:
+    """Return a call's share of what the first costs over the reference's, in reference calls."""
+    assert stage.baseline is not None, "the reference is timed before any candidate"
+    first_ns, reference_first_ns = stage.trial.first_ns, stage.baseline.first_ns
+    assert first_ns is not None, "a candidate is warmed before anything else"
+    assert reference_first_ns is not None, "and so is the reference"
+    return Fraction(
+        max(0, first_ns - reference_first_ns), policy.reuse * stage.baseline.reference_ns
+    )
+
+
 def with_verdict(
     policy: Policy, search: Search, stage: Exploring, verdict: Faster | NotFaster | TooNoisy
 ) -> Exploring:
     """Return the stage with the outcome of a candidate that was measured to a verdict."""
     trial = stage.trial
     candidate_ns = _median_ns([time for block in trial.blocks for time in block.candidate_ns])
-    outcome, reason = _judged(policy, verdict)
+    cost = verdict.ratio + _extra(policy, stage)
+    outcome, reason = _judged(policy, verdict, cost)
     report = CandidateReport(
         search.candidates[trial.candidate].name,
         outcome,
@@ -58,17 +98,20 @@ def with_verdict(
         reference_ns,
         candidate_ns,
         trial.check,
+        cost,
     )
     return evolve(over, contenders=(*over.contenders, contender))
 
 
-def _judged(policy: Policy, verdict: Faster | NotFaster | TooNoisy) -> tuple[Outcome, str]:
+def _judged(
+    policy: Policy, verdict: Faster | NotFaster | TooNoisy, cost: Fraction
+) -> tuple[Outcome, str]:
     match verdict:
         case Faster():
-            if verdict.ratio < 1 and verdict.ratio * policy.min_speedup <= 1:
+            if verdict.ratio < 1 and cost * policy.min_speedup <= 1:
                 return Outcome.FASTER, ""
             need = f"need at most {1 / policy.min_speedup}"
-            return Outcome.NOT_FASTER, f"faster, but its ratio is {verdict.ratio}, {need}"
+            return Outcome.NOT_FASTER, f"faster, but its cost is {cost}, {need}"
         case NotFaster():
             return Outcome.NOT_FASTER, verdict.reason
         case TooNoisy():
@@ -166,7 +209,7 @@ def _is_winner(report: CandidateReport, winner: str) -> bool:
 
 
 def _best(state: State, search: Search, stage: Exploring, now: Moment) -> Contender:
-    """Return the contender with the smallest ratio, the first in order where ratios are equal.
+    """Return the contender with the smallest cost, the first in order where costs are equal.
 
     One that was banned meanwhile is out. The reference stays where there is none.
     """
@@ -175,7 +218,7 @@ def _best(state: State, search: Search, stage: Exploring, now: Moment) -> Conten
     best = stage.baseline
     for contender in stage.contenders:
         name = search.candidates[contender.candidate].name
-        if entry.exclusion(name, now.monotonic_ns) is None and contender.ratio < best.ratio:
+        if entry.exclusion(name, now.monotonic_ns) is None and contender.cost < best.cost:
             best = contender
     return best
 

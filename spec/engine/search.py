@@ -64,6 +64,10 @@ class Trial:
     """Monotonic time at which the turn ends: its share of what was left of the budget."""
     first_ns: int | None = None
     """Its very first measurement: what a first call costs."""
+    min_speedup: Fraction = Fraction(1)
+    """What its blocks must show, its first call's extra cost included."""
+    to_beat: Fraction | None = None
+    """Block ratio at which it would cost as much as the best so far; None while there is none."""
     check: Check = UNCHECKED
     blocks: tuple[Block, ...] = ()
     ratios: tuple[Fraction, ...] = ()
@@ -86,6 +90,10 @@ class Contender:
     reference_ns: int
     candidate_ns: int
     check: Check
+    cost: Fraction
+    """Of a call in the long run, over that of the reference: the ratio, and this call's share of
+    what the first one costs more than the reference's."""
+    first_ns: int | None = None
 
 
 @frozen

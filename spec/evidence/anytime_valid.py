@@ -9,7 +9,9 @@ says "faster" and not "by how much", a median ratio that keeps the minimum speed
 
 *The bet against* refutes "the next ratio is at most 1 / min_speedup with probability at least
 1/2". It ends the trial of a plan that is clearly not fast enough, and can only ever cost a
-promotion, never make one, so its own rate may be larger.
+promotion, never make one, so its own rate may be larger. Where a rival stands, the ratio to beat
+takes the place of 1 / min_speedup if it is smaller: a plan that is clearly slower than the best so
+far cannot win, however clearly it is faster than the reference.
 
 *What it needs.* Nothing of the size or the tails of the noise: only signs count, so one block
 slowed a hundredfold weighs as one loss. Two identical plans meet the null on every machine that
@@ -90,9 +92,12 @@ class AnytimeValid:
 
 
 def assess_anytime_valid(
-    rule: AnytimeValid, ratios: Sequence[Fraction], min_speedup: Fraction
+    rule: AnytimeValid,
+    ratios: Sequence[Fraction],
+    min_speedup: Fraction,
+    to_beat: Fraction | None = None,
 ) -> Verdict:
-    """Apply the rule; ratios and `min_speedup` are checked by `assess`.
+    """Apply the rule; ratios, `min_speedup` and `to_beat` are checked by `assess`.
 
     The verdict is that of the first block at which the trial could end, so it stands whatever
     follows.
@@ -100,12 +105,14 @@ def assess_anytime_valid(
     if not ratios:
         return Undecided(None, None, 0)
     target = 1 / min_speedup
+    needed = target if to_beat is None else min(target, to_beat)
     affordable_losses = most_losses(rule.false_promotion_rate, rule.max_blocks)
-    wins = 0
+    wins = keeping_up = 0
     kept: list[Fraction] = []
     missed: list[Fraction] = []
     for blocks, ratio in enumerate(ratios, start=1):
         wins += ratio < 1
+        keeping_up += ratio <= needed
         (kept if ratio <= target else missed).append(ratio)
         if blocks < rule.min_blocks:
             continue
@@ -114,8 +121,10 @@ def assess_anytime_valid(
         if won and _median_is_at_most(target, kept, missed):
             seen = ratios[:blocks]
             return Faster(median(seen), relative_mad(seen), blocks)
-        if reaches(rule.false_rejection_rate, len(missed), len(kept)):
-            reason = f"{len(missed)} of {blocks} blocks over ratio {decimal_text(target)}"
+        if reaches(rule.false_rejection_rate, blocks - keeping_up, keeping_up):
+            reason = f"{blocks - keeping_up} of {blocks} blocks over ratio {decimal_text(needed)}"
+            if needed < target:
+                reason += ", that of the best so far"
             return _not_faster(ratios[:blocks], reason)
         if losses > affordable_losses:
             reason = (

@@ -35,13 +35,22 @@ def shared_by(rule: EvidenceRule, candidates: int) -> EvidenceRule:
     )
 
 
-def assess(rule: EvidenceRule, ratios: Sequence[Fraction], min_speedup: Fraction) -> Verdict:
+def assess(
+    rule: EvidenceRule,
+    ratios: Sequence[Fraction],
+    min_speedup: Fraction,
+    to_beat: Fraction | None = None,
+) -> Verdict:
     """Say what the block ratios of one candidate show, in the order in which they were measured.
 
     `min_speedup` is at least 1; `Faster` needs a median ratio with ratio * min_speedup <= 1.
-    A verdict other than `Undecided` stands: more blocks behind the same ones never change it.
+    `to_beat` is the ratio of a rival that stands: the anytime-valid rule also ends the trial of a
+    plan that is clearly slower than it. Median-MAD looks once and has no use for it. A verdict
+    other than `Undecided` stands: more blocks behind the same ones never change it.
     Raises `InvalidValue` for a ratio that is not a positive `Fraction` or a minimum under 1.
     """
+    if to_beat is not None and (type(to_beat) is not Fraction or to_beat <= 0):
+        raise InvalidValue("to_beat", repr(to_beat), "a Fraction > 0", "S7: a rival's ratio")
     if type(min_speedup) is not Fraction or min_speedup < 1:
         need = "a Fraction >= 1"
         raise InvalidValue(
@@ -55,6 +64,6 @@ def assess(rule: EvidenceRule, ratios: Sequence[Fraction], min_speedup: Fraction
         case MedianMad():
             return assess_median_mad(rule, ratios, min_speedup)
         case AnytimeValid():
-            return assess_anytime_valid(rule, ratios, min_speedup)
+            return assess_anytime_valid(rule, ratios, min_speedup, to_beat)
         case _:
             assert_never(rule)

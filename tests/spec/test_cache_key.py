@@ -58,6 +58,7 @@ def test_every_part_of_a_problem_is_part_of_the_key(change: dict[str, Any]) -> N
         Policy(require_validation=False),
         Policy(tolerance="loose"),
         Policy(min_speedup=Fraction(11, 10)),
+        Policy(reuse=1),
         Policy(evidence=MedianMad()),
         Policy(evidence=AnytimeValid(max_blocks=32)),
     ],

@@ -35,7 +35,8 @@ HALF: Final = AnytimeValid(
 
 def vectors() -> tuple[Vector, ...]:
     """Return the vectors of the area."""
-    return (*_blocks(), *_orders(), *_spreads(), *_median_mad(), *_anytime(), *_rules())
+    groups = (_blocks, _orders, _spreads, _median_mad, _anytime, _beside_a_rival, _rules)
+    return tuple(vector for group in groups for vector in group())
 
 
 def _blocks() -> tuple[Vector, ...]:
@@ -152,12 +153,13 @@ def _case(
     rule: MedianMad | AnytimeValid,
     ratios: Sequence[Fraction],
     min_speedup: Fraction = M,
+    to_beat: Fraction | None = None,
     *,
     holds: str = "E4",
     breaks: str = "",
     flags: str = "usual",
 ) -> Vector:
-    asked = Case(rule, tuple(ratios), min_speedup)
+    asked = Case(rule, tuple(ratios), min_speedup, to_beat)
     return question(f"evidence/{name}", ASSESS, asked, comment, holds=holds, breaks=breaks,
                     flags=flags)  # fmt: skip
 
@@ -287,6 +289,28 @@ def _anytime() -> tuple[Vector, ...]:
     )  # fmt: skip
 
 
+def _beside_a_rival() -> tuple[Vector, ...]:
+    default, third = AnytimeValid(), Fraction(1, 3)
+    return (
+        _case("anytime/slower-than-the-rival", "1/2 where 1/3 is to be beaten: five blocks over it "
+              "end what eight would have called faster.", default, [FAST] * 8, M, third, holds="",
+              breaks="E4", flags="peeking"),
+        _case("anytime/as-fast-as-the-rival", "A ratio that is exactly the rival's keeps up.",
+              default, [third] * 8, M, third, flags="boundary ties"),
+        _case("anytime/a-hair-behind-the-rival", "A millionth over it does not.", default,
+              [Fraction(333_334, 1_000_000)] * 8, M, third, holds="", breaks="E4",
+              flags="boundary exact"),
+        _case("anytime/rival-behind-the-minimum", "A ratio to beat over 1/m asks for nothing more.",
+              default, [FAST] * 8, M, ONE),
+        _case("anytime/faster-before-the-rival-tells", "Faster is looked at first: three wins at "
+              "1/4 decide in the block in which the rival would have.", AnytimeValid(
+              false_promotion_rate=Fraction(1, 4), false_rejection_rate=Fraction(1, 4),
+              min_blocks=3, max_blocks=6), [FAST] * 3, M, third, flags="boundary order"),
+        _case("median-mad/no-eye-for-rivals", "Median-MAD looks once, at the minimum alone.",
+              MedianMad(samples=3), [FAST] * 3, M, third),
+    )  # fmt: skip
+
+
 def _rules() -> tuple[Vector, ...]:
     def accepts(name: str, word: str, value: Json, comment: str, *, accepted: bool) -> Vector:
         return raw_question(f"evidence/rules/{name}", "accepts", {"type": word, "value": value},
@@ -329,6 +353,11 @@ def _rules() -> tuple[Vector, ...]:
                 "One look at the end.", accepted=True),
         accepts("min-none", "anytime-valid", {"min_blocks": 0}, "At least one block.",
                 accepted=False),
+        raw_question("evidence/rules/rival-of-zero", ASSESS.name,
+                     {"rule": {"type": "median-mad", "samples": 3}, "ratios": [[1, 2]],
+                      "min_speedup": [103, 100], "to_beat": [0, 1]},
+                     "No plan takes no time, a rival neither.", breaks="E4",
+                     flags="boundary types"),
         refused("ratio-zero", "A ratio of times is positive.", [[0, 1]], [103, 100]),
         refused("ratio-negative", "A ratio under 0.", [[-1, 2]], [103, 100]),
         refused("minimum-under-one", "A minimum speed-up under 1 promotes slower plans.",

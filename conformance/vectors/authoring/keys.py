@@ -226,6 +226,8 @@ def _policies() -> tuple[Vector, ...]:
              holds="K1 K4", flags="policy boundary"),
         _key("policy-tolerance", "The name of the comparison.",
              policy=evolve(POLICY, tolerance="tight"), holds="K1 K4", flags="policy"),
+        _key("policy-reuse", "For how many calls a decision is made.",
+             policy=evolve(POLICY, reuse=1), holds="K1 K4", flags="policy"),
         _key("policy-waived", "Whether validation is asked for.",
              policy=evolve(POLICY, require_validation=False), holds="K1 K4", flags="policy"),
         _key("policy-budgets-are-no-part", "Budgets, capacities, modes, lifetimes and seeds change "

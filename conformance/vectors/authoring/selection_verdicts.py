@@ -50,7 +50,9 @@ PAIR: Final = CANDIDATES[:2]
 
 def vectors() -> tuple[Vector, ...]:
     """Return the vectors of the groups "promotion", "failures" and "protocol"."""
-    return (*_promotion(), *_identical(), *_meanwhile(), *_failures(), *_quarantine(), *_protocol())
+    groups = (_promotion, _identical, _first_calls, _rivals, _meanwhile)
+    rest = (_failures, _quarantine, _protocol)
+    return tuple(vector for group in (*groups, *rest) for vector in group())
 
 
 def _pair(
@@ -160,6 +162,66 @@ def _identical() -> tuple[Vector, ...]:
              "wins it is 3 + 21/64 < 4.",
              _pair(1000, 900, evolve(POLICY, evidence=strict)), "tuned fast", holds="E4 S7",
              flags="boundary exact"),
+    )  # fmt: skip
+
+
+def _first_calls() -> tuple[Vector, ...]:
+    def reused(reuse: int) -> Policy:
+        return evolve(POLICY, reuse=reuse)
+
+    def first(first_ns: int, then_ns: int) -> Timing:
+        return (first_ns, *(then_ns,) * 20)
+
+    compiled = first(101_000, 500)
+    # Steady 1000 ns; the first call of the reference takes 1000 ns as well.
+    return (
+        _one("promotion/first-call-repaid", "100 us more for the first call are 10 ns for each of "
+             "10000: cost 1/2 + 1/100.", _pair(1000, compiled), "tuned fast", holds="S7"),
+        _one("promotion/first-call-not-repaid", "For each of 150 it is 2/3 of a reference call: "
+             "cost 7/6.", _pair(1000, compiled, reused(150)), "tuned reference", breaks="S7",
+             flags="policy"),
+        _one("promotion/first-call-never-repaid", "For each of 100 it is a whole reference call, "
+             "which no time at all could make up for: the turn ends there, and the search has its "
+             "verdict.", _pair(1000, compiled, reused(100)), "tuned reference", breaks="S7",
+             flags="policy boundary"),
+        _one("promotion/first-call-exactly-repaid", "1030 against 500 ns, and 500 x 1030 ns more "
+             "for a first call that 1030 calls share: cost 500/1030 + 500/1030 = 100/103.",
+             _pair(1030, first(516_030, 500), reused(1030)), "tuned fast", holds="S7",
+             flags="boundary exact policy"),
+        _one("promotion/first-call-just-not-repaid", "1 ns more.",
+             _pair(1030, first(516_031, 500), reused(1030)), "tuned reference", breaks="S7",
+             flags="boundary exact policy"),
+        _one("promotion/first-call-cheaper", "A first call that costs less than the reference's "
+             "counts for nothing: 990 against 1000 ns is too little.",
+             _pair(first(90_000, 1000), first(1000, 990), reused(1)), "tuned reference",
+             breaks="S7",
+             flags="policy"),
+        _one("promotion/first-call-decides-between-two", "Ratio 4/10 with a first call that adds "
+             "2/10 loses to 5/10.", _pair(1000, 500, reused(1000), slow=first(201_000, 400)),
+             "tuned fast", holds="S7", flags="policy"),
+        _one("promotion/first-call-shared-by-many", "The same among 10000: 4/10 + 2/100 wins.",
+             _pair(1000, 500, slow=first(201_000, 400)), "tuned slow", holds="S7", flags="policy"),
+        _one("promotion/first-call-against-the-best", "The best so far costs 1/2. A first call "
+             "that adds as much leaves nothing to show: no block is spent.",
+             _pair(1000, 500, reused(1000), slow=first(501_000, 1)), "tuned fast", holds="S7",
+             flags="policy boundary"),
+        _one("promotion/first-call-of-two-warm-ups", "The first of two warm-ups is the first "
+             "call.", _pair(1000, first(1_000_000, 500), evolve(POLICY, warmups=2, reuse=500)),
+             "tuned reference", breaks="S7", flags="policy"),
+    )  # fmt: skip
+
+
+def _rivals() -> tuple[Vector, ...]:
+    anytime = evolve(POLICY, evidence=AnytimeValid())
+    return (
+        _one("promotion/slower-than-the-best", "Twice as fast as the reference, and clearly slower "
+             "than the best so far: out after five blocks.",
+             _pair(1000, 300, anytime, slow=500), "tuned fast", holds="S7", flags="usual"),
+        _one("promotion/faster-than-the-best", "In the other order both are measured to the end.",
+             _pair(1000, 500, anytime, slow=300), "tuned slow", holds="S7", flags="order"),
+        _one("promotion/as-fast-as-the-best", "Equal to the best so far: it keeps up, qualifies, "
+             "and loses the tie.", _pair(1000, 500, anytime, slow=500), "tuned fast", holds="S7",
+             flags="ties"),
     )  # fmt: skip
 
 

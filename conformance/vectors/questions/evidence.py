@@ -59,6 +59,7 @@ class Case:
     rule: EvidenceRule
     ratios: tuple[Fraction, ...]
     min_speedup: Fraction
+    to_beat: Fraction | None = None
 
 
 class Word(Enum):
@@ -101,7 +102,7 @@ def _spread(asked: Ratios) -> Spread:
 
 
 def _assess(asked: Case) -> Judged:
-    found = assess(asked.rule, asked.ratios, asked.min_speedup)
+    found = assess(asked.rule, asked.ratios, asked.min_speedup, asked.to_beat)
     return Judged(_WORDS[type(found)], found.ratio, found.dispersion, found.blocks)
 
 

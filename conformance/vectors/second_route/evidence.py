@@ -92,12 +92,18 @@ def assess(asked: Plain) -> Plain:
     minimum = ratio(member(asked, "min_speedup"))
     if minimum < 1 or any(one <= 0 for one in ratios):
         raise Odd("ratios")
+    needed = 1 / minimum
+    beaten = member(asked, "to_beat") if isinstance(asked, dict) and "to_beat" in asked else None
+    if beaten is not None:
+        if ratio(beaten) <= 0:
+            raise Odd("to_beat")
+        needed = min(needed, ratio(beaten))
     rule = member(asked, "rule")
     if member(rule, "type") == "median-mad":
         return _fixed(rule, ratios, minimum)
     for blocks in range(1, len(ratios) + 1):
         seen = ratios[:blocks]
-        word = _looked_at(rule, seen, minimum)
+        word = _looked_at(rule, seen, minimum, needed)
         if word:
             return _answer(word, seen)
     return _answer("undecided", ratios)
@@ -113,14 +119,14 @@ def _fixed(rule: Plain, ratios: list[Fraction], minimum: Fraction) -> Plain:
     return _answer("faster" if median(seen) <= 1 / minimum else "not-faster", seen)
 
 
-def _looked_at(rule: Plain, seen: list[Fraction], minimum: Fraction) -> str:
+def _looked_at(rule: Plain, seen: list[Fraction], minimum: Fraction, needed: Fraction) -> str:
     blocks, most = len(seen), whole(member(rule, "max_blocks"))
     if blocks < whole(member(rule, "min_blocks")):
         return ""
     promotion = 1 / ratio(member(rule, "false_promotion_rate"))
     rejection = 1 / ratio(member(rule, "false_rejection_rate"))
     losses = len([one for one in seen if one >= 1])
-    missed = len([one for one in seen if one > 1 / minimum])
+    missed = len([one for one in seen if one > needed])
     if wealth(blocks - losses, losses) >= promotion and median(seen) * minimum <= 1:
         return "faster"
     if wealth(missed, blocks - missed) >= rejection:

@@ -72,6 +72,7 @@ def cache_key(asked: Plain) -> Plain:
         "evidence": {**rule, "rule": evidence["type"]},
         "min_speedup": member(policy, "min_speedup"),
         "require_validation": member(policy, "require_validation"),
+        "reuse": member(policy, "reuse"),
         "tolerance": member(policy, "tolerance"),
     }
     # Each part is written by itself, so that its depth is counted from its own root.

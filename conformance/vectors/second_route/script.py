@@ -17,6 +17,7 @@ from conformance.vectors.second_route.plain import (
     items,
     member,
     pair,
+    ratio,
     text,
     whole,
 )
@@ -39,10 +40,9 @@ class Request:
         self.seed = whole(member(policy, "seed"))
         self.limit = whole(member(policy, "max_candidates"))
         others = max(1, min(len(self.names), self.limit) - 1)
-        self.case: dict[str, Plain] = {
-            "rule": shared(member(policy, "evidence"), others),
-            "min_speedup": member(policy, "min_speedup"),
-        }
+        self.rule = shared(member(policy, "evidence"), others)
+        self.least = ratio(member(policy, "min_speedup"))
+        self.reuse = whole(member(policy, "reuse"))
         self.turn = -1
         """Candidate whose turn it is."""
         self.turns = 0
@@ -53,12 +53,15 @@ class Request:
         """Candidate and time of the turn's paired measurements."""
         self.evidence: dict[str, list[tuple[int, int]]] = {}
         self.baseline_ns: Plain = None
+        self.firsts_ns: dict[int, int] = {}
+        """The first measurement of each candidate."""
 
     def measured(self, event: Plain) -> None:
         """Take a measurement."""
         if member(self.awaited, "type") != "measure":
             return
         purpose, latency = member(self.awaited, "purpose"), whole(member(event, "latency_ns"))
+        self.firsts_ns.setdefault(whole(member(self.awaited, "candidate")), latency)
         if purpose == "paired":
             self.paired.append((whole(member(self.awaited, "candidate")), latency))
             self.evidence[self.names[self.turn]] = self.paired
@@ -110,11 +113,15 @@ class Request:
         }
 
     def verdict(self, name: str) -> Plain:
-        """Return what the evidence of a candidate shows."""
+        """Return what the evidence of a candidate shows, the cost of its first call included."""
         runs = self.evidence.get(name, [])
         blocks = [runs[at : at + BLOCK] for at in range(0, len(runs), BLOCK)]
         ratios = [pair(_ratio(block, self.reference)) for block in blocks]
-        return member(assess({**self.case, "ratios": ratios}), "verdict")
+        firsts = self.firsts_ns[self.names.index(name)], self.firsts_ns[self.reference]
+        extra = Fraction(max(0, firsts[0] - firsts[1]), self.reuse * whole(self.baseline_ns))
+        needed = pair(1 / (1 / self.least - extra))
+        asked: Plain = {"rule": self.rule, "min_speedup": needed, "ratios": [*ratios]}
+        return member(assess(asked), "verdict")
 
 
 def complaints(policy: Plain, steps: Sequence[Plain]) -> Iterator[str]:

@@ -92,8 +92,13 @@ class Turn:
     targets: list[int] = field(factory=list)
     """Candidates of the paired measurements that were asked for."""
     times_ns: list[int] = field(factory=list)
+    first_ns: int = 0
+    extra: Fraction = Fraction(0)
+    """What the first call costs over the reference's, per call served, in reference calls."""
+    to_beat: Fraction | None = None
     fate: str = ""
-    """Why it ended without a verdict: "cut", "failed" or "passing" (a failure that passes)."""
+    """Why it ended without a verdict: "cut", "failed", "passing" (a failure that passes), or
+    "unpaid" (a first call that nothing repays), which is a verdict without blocks."""
 
     @property
     def checked(self) -> bool:
@@ -458,6 +463,9 @@ class Model:
             case Measured():
                 assert isinstance(one.awaits, Measure)
                 if one.awaits.purpose is Purpose.WARMUP:
+                    if turn.warmups == 0:
+                        turn.first_ns = event.latency_ns
+                        self._face(one, turn, now_ns)
                     turn.warmups += 1
                 elif event.latency_ns == 0 and is_reference:
                     self._expect_bypass(one, effects, None)
@@ -467,6 +475,28 @@ class Model:
                 else:
                     turn.times_ns.append(event.latency_ns)
         self._continue(one, effects[-1] if effects else None, now_ns, effects)
+
+    def _face(self, one: Open, turn: Turn, now_ns: int) -> None:
+        """Weigh a candidate's first call, and note whom it has to beat."""
+        reference = one.turns[one.reference]
+        if turn is reference:
+            return
+        over_ns = max(0, turn.first_ns - reference.first_ns)
+        turn.extra = Fraction(over_ns, self.policy.reuse * reference.times_ns[0])
+        costs = [
+            verdict[1] + other.extra
+            for index, other in one.turns.items()
+            if other is not reference
+            and other is not turn
+            and not other.fate
+            and (verdict := self._verdict(one, other))
+            and verdict[0]
+            and not self.memory.is_banned(one.key, one.name(index), now_ns)
+        ]
+        turn.to_beat = min(costs) - turn.extra if costs else None
+        room = min([1 / self.policy.min_speedup, *costs])
+        if turn.extra >= room:
+            turn.fate = "unpaid"
 
     def _trial_failed(
         self, one: Open, turn: Turn, event: TrialFailed, effects: list[Effect]
@@ -604,8 +634,9 @@ class Model:
             for index, turn in others.items()
             if not turn.fate and (verdict := self._verdict(one, turn)) is not None
         }
+        unpaid = any(turn.fate == "unpaid" for turn in others.values())
         cut = any(turn.fate == "cut" for turn in others.values())
-        if not verdicts and (cut or "time" in one.passed_over.values()):
+        if not verdicts and not unpaid and (cut or "time" in one.passed_over.values()):
             self._expect_bypass(one, effects, self.memory.retry_at(now_ns))
             return
         answer = effects[-1]
@@ -624,7 +655,8 @@ class Model:
             for index, (faster, ratio) in verdicts.items()
             if faster and not self.memory.is_banned(one.key, one.name(index), now_ns)
         }
-        best = min(ratios, key=lambda index: (ratios[index], index), default=one.reference)
+        costs = {index: ratio + others[index].extra for index, ratio in ratios.items()}
+        best = min(costs, key=lambda index: (costs[index], index), default=one.reference)
         if decision.index not in (one.reference, best):
             raced = [ratio for index, (_, ratio) in verdicts.items() if index == decision.index]
             slow = not raced or raced[0] * self.policy.min_speedup > 1
@@ -651,7 +683,7 @@ class Model:
             one.event.problem.scope is not Scope.PIPELINE,
         )
         self.memory.settle(one.key, kept)
-        self._check_saved(one, effects[:-1], bool(verdicts), decision, complete)
+        self._check_saved(one, effects[:-1], bool(verdicts) or unpaid, decision, complete)
         self._answered(one.event, answer)
 
     def _check_saved(
@@ -685,7 +717,7 @@ class Model:
             ):
                 sums[target == one.reference] += time_ns
             ratios.append(Fraction(sums[False], sums[True]))
-        rule, least = self.policy.evidence, self.policy.min_speedup
+        rule, least, extra = self.policy.evidence, self.policy.min_speedup, turn.extra
         match rule:
             case MedianMad():
                 if len(ratios) < rule.samples:
@@ -693,13 +725,15 @@ class Model:
                 middle = median(ratios)
                 spread = median([abs(ratio - middle) for ratio in ratios]) / middle
                 calm = spread <= rule.max_relative_mad
-                return calm and middle < 1 and middle * least <= 1, middle
+                return calm and middle < 1 and (middle + extra) * least <= 1, middle
             case AnytimeValid():
                 others = min(len(one.event.candidates), self.policy.max_candidates) - 1
-                verdict = assess(shared_by(rule, max(1, others)), ratios, least)
+                needed = 1 / (1 / least - extra)
+                shared = shared_by(rule, max(1, others))
+                verdict = assess(shared, ratios, needed, turn.to_beat)
                 if isinstance(verdict, Undecided):
                     return None
-                fast = verdict.ratio < 1 and verdict.ratio * least <= 1
+                fast = verdict.ratio < 1 and (verdict.ratio + extra) * least <= 1
                 return isinstance(verdict, Faster) and fast, verdict.ratio
 
     # Ends

@@ -144,6 +144,7 @@ def key_digest(event: Requested, policy: Policy) -> str:
             "evidence": evidence,
             "min_speedup": _pair(policy.min_speedup),
             "require_validation": policy.require_validation,
+            "reuse": policy.reuse,
             "tolerance": policy.tolerance,
         },
     }

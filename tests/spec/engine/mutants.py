@@ -1,6 +1,7 @@
 """Engines with one fault each, and the invariant that must notice it."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from attrs import evolve, frozen
@@ -124,7 +125,9 @@ def _keeps_stale_decisions(patch: pytest.MonkeyPatch) -> Engine:
 
 
 def _promotes_whatever_was_measured(patch: pytest.MonkeyPatch) -> Engine:
-    def judged(policy: Policy, verdict: Faster | NotFaster | TooNoisy) -> tuple[Outcome, str]:
+    def judged(
+        policy: Policy, verdict: Faster | NotFaster | TooNoisy, cost: Fraction
+    ) -> tuple[Outcome, str]:
         return Outcome.FASTER, ""
 
     def best(state: State, search: Search, stage: Exploring, now: Moment) -> Contender:

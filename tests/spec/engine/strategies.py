@@ -67,6 +67,7 @@ def policies() -> SearchStrategy[Policy]:
         ),
         regression=st.builds(WindowMedian, pairs=st.integers(1, 3)),
         incidents=st.just(IncidentPolicy(recurrence_ns=20 * SECOND_NS, ban_ns=5 * SECOND_NS)),
+        reuse=st.sampled_from((1, 3, 10_000)),
         warmups=st.integers(1, 2),
         budget_ns=st.sampled_from((5 * MILLISECOND_NS, *(60 * SECOND_NS,) * 4)),
         max_candidates=st.sampled_from((1, 2, *(64,) * 6)),

@@ -45,6 +45,14 @@ pub struct Assessment {
     pub blocks: usize,
 }
 
+/// What the blocks of a candidate are held against.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bar {
+    pub min_speedup: Fraction,
+    /// The ratio at which the best so far would be matched.
+    pub to_beat: Option<Fraction>,
+}
+
 impl Rule {
     pub fn read(value: &Value) -> Result<Rule, Refusal> {
         let kind = Form::of(value)?.get("type", form::text)?;
@@ -56,25 +64,24 @@ impl Rule {
     }
 
     /// The verdict of the first block at which the rule can end.
-    pub fn assess(&self, ratios: &[Fraction], min_speedup: &Fraction) -> Assessment {
-        let ends =
-            |blocks: &usize| self.verdict(&ratios[..*blocks], min_speedup) != Verdict::Undecided;
+    pub fn assess(&self, ratios: &[Fraction], bar: &Bar) -> Assessment {
+        let ends = |blocks: &usize| self.verdict(&ratios[..*blocks], bar) != Verdict::Undecided;
         let blocks = (1..ratios.len()).find(ends).unwrap_or(ratios.len());
-        self.look(&ratios[..blocks], min_speedup)
+        self.look(&ratios[..blocks], bar)
     }
 
     /// What the rule says at the last of these blocks, having been undecided at all before it.
-    pub fn look(&self, ratios: &[Fraction], min_speedup: &Fraction) -> Assessment {
-        let verdict = self.verdict(ratios, min_speedup);
+    pub fn look(&self, ratios: &[Fraction], bar: &Bar) -> Assessment {
+        let verdict = self.verdict(ratios, bar);
         let (ratio, dispersion) =
             spread(ratios).map(|spread| (spread.median, spread.dispersion)).unzip();
         Assessment { verdict, ratio, dispersion, blocks: ratios.len() }
     }
 
-    fn verdict(&self, ratios: &[Fraction], min_speedup: &Fraction) -> Verdict {
+    fn verdict(&self, ratios: &[Fraction], bar: &Bar) -> Verdict {
         match self {
-            Rule::MedianMad(rule) => rule.verdict(ratios, min_speedup),
-            Rule::AnytimeValid(rule) => rule.verdict(ratios, min_speedup),
+            Rule::MedianMad(rule) => rule.verdict(ratios, &bar.min_speedup),
+            Rule::AnytimeValid(rule) => rule.verdict(ratios, bar),
         }
     }
 
@@ -143,7 +150,7 @@ impl AnytimeValid {
         Ok(rule)
     }
 
-    fn verdict(&self, ratios: &[Fraction], min_speedup: &Fraction) -> Verdict {
+    fn verdict(&self, ratios: &[Fraction], bar: &Bar) -> Verdict {
         let blocks = ratios.len();
         if blocks < self.min_blocks {
             return Verdict::Undecided;
@@ -152,11 +159,14 @@ impl AnytimeValid {
         let wins = ratios.iter().filter(|ratio| **ratio < par).count();
         let losses = blocks - wins;
         if wealth_reaches(wins, losses, &self.false_promotion_rate)
-            && is_enough(&median(ratios), min_speedup)
+            && is_enough(&median(ratios), &bar.min_speedup)
         {
             return Verdict::Faster;
         }
-        let needed = &par / min_speedup;
+        let mut needed = &par / &bar.min_speedup;
+        if let Some(to_beat) = &bar.to_beat {
+            needed = needed.min(to_beat.clone());
+        }
         let wins_against = ratios.iter().filter(|ratio| **ratio > needed).count();
         if wealth_reaches(wins_against, blocks - wins_against, &self.false_rejection_rate) {
             return Verdict::NotFaster;

@@ -53,6 +53,7 @@ fn policy_part(policy: &Policy) -> Result<Value, NotCanonical> {
         ("evidence", evidence_part(&policy.evidence)?),
         ("min_speedup", exact_fraction(&policy.min_speedup)?),
         ("require_validation", Value::Bool(policy.require_validation)),
+        ("reuse", Value::integer(policy.reuse)),
         ("tolerance", Value::Text(policy.tolerance.clone())),
     ]))
 }

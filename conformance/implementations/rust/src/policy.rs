@@ -22,6 +22,7 @@ pub struct Policy {
     pub require_validation: bool,
     pub tolerance: Text,
     pub min_speedup: Fraction,
+    pub reuse: i128,
     pub evidence: evidence::Rule,
     pub regression: regression::Rule,
     pub incidents: IncidentPolicy,
@@ -49,6 +50,7 @@ impl Policy {
             require_validation: form.get_or("require_validation", true, form::flag)?,
             tolerance: form.get_or("tolerance", Text::from("by-type"), tolerance)?,
             min_speedup: form.get_or("min_speedup", Fraction::of(103, 100), min_speedup)?,
+            reuse: form.get_or("reuse", 10_000, form::within(1, (1 << 53) - 1))?,
             evidence: form.get_or("evidence", evidence::Rule::default(), evidence::Rule::read)?,
             regression: form.get_or(
                 "regression",

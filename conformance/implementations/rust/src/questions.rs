@@ -2,7 +2,7 @@
 
 use crate::block::{self, Side};
 use crate::canonical::{canonical, digest};
-use crate::evidence::{self, AnytimeValid, MedianMad};
+use crate::evidence::{self, AnytimeValid, Bar, MedianMad};
 use crate::form::{self, Form, from_fraction};
 use crate::fraction::Fraction;
 use crate::incidents::{Incident, IncidentPolicy};
@@ -57,7 +57,8 @@ fn assess(form: Form) -> Result<Value, Refusal> {
     let ratios = form.get("ratios", |value| form::each(value, form::ratio))?;
     let min_speedup = form.get("min_speedup", form::ratio)?;
     need(min_speedup >= Fraction::one(), "a minimum speed-up of at least 1")?;
-    let assessment = rule.assess(&ratios, &min_speedup);
+    let to_beat = form.get_or("to_beat", None, form::optional(&form::ratio))?;
+    let assessment = rule.assess(&ratios, &Bar { min_speedup, to_beat });
     Ok(Value::object([
         ("verdict", Value::text(assessment.verdict.word())),
         ("ratio", Value::optional(assessment.ratio.as_ref(), from_fraction)),

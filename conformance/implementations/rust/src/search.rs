@@ -5,7 +5,7 @@ mod trial;
 use crate::block::{RUNS, Side, order, ratio};
 use crate::effect::{Effect, Purpose};
 use crate::event::{Failure, FailureKind, Outcome, Validation};
-use crate::evidence::{Assessment, Rule, Verdict};
+use crate::evidence::{Assessment, Bar, Rule, Verdict};
 use crate::fraction::Fraction;
 use crate::median::median_time_ns;
 use crate::memory::{Exclusion, Memory};
@@ -111,6 +111,9 @@ impl Search {
         }
         if let Step::Warmup { done: 0 } = self.step {
             self.trial().first_ns = Some(latency_ns);
+            if !self.is_reference(scene) && !self.set_bar(scene, latency_ns) {
+                return self.close(scene, Fate::Unpaid);
+            }
         }
         match self.step {
             Step::Warmup { done } if done + 1 < scene.policy.warmups => {
@@ -190,12 +193,58 @@ impl Search {
         trial.reference_ns.extend(reference_ns);
         trial.candidate_ns.extend(candidate_ns);
         trial.ratios.push(ratio(&exact(reference_ns), &exact(candidate_ns)));
-        let assessment = self.rule.look(&trial.ratios, &scene.policy.min_speedup);
+        let bar = trial.bar.as_ref().expect("a turn's first warm-up sets its bar");
+        let assessment = self.rule.look(&trial.ratios, bar);
         if assessment.verdict != Verdict::Undecided {
             return self.close(scene, Fate::Judged(assessment));
         }
         self.step = self.next_block(scene);
         Progress::Awaits(self.effect(scene))
+    }
+
+    /// Weigh the first call of the current candidate, and hold its blocks against what is left
+    /// below the best so far. Whether anything is.
+    fn set_bar(&mut self, scene: &Scene, first_ns: i128) -> bool {
+        let reference = &self.trials[scene.question.reference];
+        let (Fate::Baseline(baseline_ns), Some(reference_first_ns)) =
+            (&reference.fate, reference.first_ns)
+        else {
+            unreachable!("the reference has had its turn");
+        };
+        let over_ns = (first_ns - reference_first_ns).max(0) as u128;
+        let calls_ns =
+            &Natural::from(scene.policy.reuse as u128) * &Natural::from(*baseline_ns as u128);
+        let extra = Fraction::new(Natural::from(over_ns), calls_ns).expect("a baseline takes time");
+        let needed = &Fraction::one() / &scene.policy.min_speedup;
+        let best = self.best(scene).map(|(_, cost)| cost);
+        let lowest = best.iter().chain([&needed]).min().expect("there is one");
+        if extra >= *lowest {
+            return false;
+        }
+        let bar = Bar {
+            min_speedup: &Fraction::one() / &needed.distance(&extra),
+            to_beat: best.map(|cost| cost.distance(&extra)),
+        };
+        let trial = self.trial();
+        trial.extra = extra;
+        trial.bar = Some(bar);
+        true
+    }
+
+    /// Who would win now, and what a call of it costs in the long run.
+    fn best(&self, scene: &Scene) -> Option<(usize, Fraction)> {
+        let (key, now_ns) = (&scene.question.key, scene.now.monotonic_ns);
+        let mut best: Option<(usize, Fraction)> = None;
+        for (index, trial) in self.trials.iter().enumerate() {
+            let name = &scene.question.candidates[index].name;
+            if let Some(cost) = trial.qualifying_cost(scene.policy)
+                && scene.memory.exclusion(key, name, now_ns).is_none()
+                && best.as_ref().is_none_or(|(_, least)| cost < *least)
+            {
+                best = Some((index, cost));
+            }
+        }
+        best
     }
 
     /// End the current turn and go on with the next candidate.
@@ -275,23 +324,13 @@ impl Search {
     }
 
     fn conclude(&self, scene: &Scene) -> Ending {
-        let measured = self.trials.iter().any(|trial| matches!(trial.fate, Fate::Judged(_)));
+        let judged = |trial: &Trial| matches!(trial.fate, Fate::Judged(_) | Fate::Unpaid);
+        let measured = self.trials.iter().any(judged);
         if !measured && self.ran_out_of_time() {
             return Ending::Bypassed { expires: true };
         }
-        let (key, now_ns) = (&scene.question.key, scene.now.monotonic_ns);
-        let mut best: Option<(usize, &Fraction)> = None;
-        for (index, trial) in self.trials.iter().enumerate() {
-            let name = &scene.question.candidates[index].name;
-            if let Some(ratio) = trial.qualifying_ratio(scene.policy)
-                && scene.memory.exclusion(key, name, now_ns).is_none()
-                && best.is_none_or(|(_, least)| ratio < least)
-            {
-                best = Some((index, ratio));
-            }
-        }
         let complete = self.trials.iter().all(|trial| trial.fate.leaves_complete());
-        let index = best.map_or(scene.question.reference, |(index, _)| index);
+        let index = self.best(scene).map_or(scene.question.reference, |(index, _)| index);
         let trial = &self.trials[index];
         let validation = trial.validation.unwrap_or(Validation::WAIVED);
         let choice = match &trial.fate {

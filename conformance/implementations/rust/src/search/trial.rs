@@ -1,7 +1,7 @@
 //! What is known of one candidate in a search, and what is told of it.
 
 use crate::event::Validation;
-use crate::evidence::{Assessment, Verdict, is_enough};
+use crate::evidence::{Assessment, Bar, Verdict, is_enough};
 use crate::fraction::Fraction;
 use crate::median::{median_time_ns, spread};
 use crate::policy::Policy;
@@ -12,6 +12,10 @@ use crate::text::Text;
 pub(super) struct Trial {
     pub(super) fate: Fate,
     pub(super) first_ns: Option<i128>,
+    /// A call's share of what the first one costs over the reference's, in reference calls.
+    pub(super) extra: Fraction,
+    /// Set by the first warm-up.
+    pub(super) bar: Option<Bar>,
     pub(super) validation: Option<Validation>,
     pub(super) ratios: Vec<Fraction>,
     pub(super) reference_ns: Vec<i128>,
@@ -35,6 +39,8 @@ pub(super) enum Fate {
     /// The reference was measured.
     Baseline(i128),
     Judged(Assessment),
+    /// Given up after its first call, which nothing that follows could repay.
+    Unpaid,
 }
 
 impl Trial {
@@ -42,6 +48,8 @@ impl Trial {
         Trial {
             fate: Fate::Open,
             first_ns: None,
+            extra: Fraction::zero(),
+            bar: None,
             validation: None,
             ratios: Vec::new(),
             reference_ns: Vec::new(),
@@ -49,16 +57,17 @@ impl Trial {
         }
     }
 
-    /// The ratio, where it may win (S7).
-    pub(super) fn qualifying_ratio(&self, policy: &Policy) -> Option<&Fraction> {
+    /// What a call costs in the long run, where it may win (S7).
+    pub(super) fn qualifying_cost(&self, policy: &Policy) -> Option<Fraction> {
         let Fate::Judged(Assessment { verdict: Verdict::Faster, ratio: Some(ratio), .. }) =
             &self.fate
         else {
             return None;
         };
         let vouched = self.is_verified() || !policy.require_validation;
-        let faster = *ratio < Fraction::one() && is_enough(ratio, &policy.min_speedup);
-        (vouched && faster).then_some(ratio)
+        let cost = ratio + &self.extra;
+        let faster = *ratio < Fraction::one() && is_enough(&cost, &policy.min_speedup);
+        (vouched && faster).then_some(cost)
     }
 
     pub(super) fn is_verified(&self) -> bool {
@@ -68,9 +77,9 @@ impl Trial {
     pub(super) fn became(&self, policy: &Policy, won: bool) -> Became {
         match &self.fate {
             Fate::Judged(_) if won => Became::Promoted,
-            Fate::Judged(_) if self.qualifying_ratio(policy).is_some() => Became::Faster,
+            Fate::Judged(_) if self.qualifying_cost(policy).is_some() => Became::Faster,
             Fate::Judged(assessment) if assessment.verdict == Verdict::TooNoisy => Became::Noisy,
-            Fate::Judged(_) => Became::NotFaster,
+            Fate::Judged(_) | Fate::Unpaid => Became::NotFaster,
             Fate::Baseline(_) => Became::Reference,
             Fate::Unfit => Became::Ineligible,
             Fate::Excluded { .. } => Became::Banned,
