@@ -13,6 +13,7 @@ from ortsel.errors import MissingPackageError, OrtselError, UsageError
 
 if TYPE_CHECKING:
     from ortsel.advise import advise_attention
+    from ortsel.builder import build
     from ortsel.explain import Explanation
     from ortsel.graph_variants.rewrite_function import rewrite_variant
     from ortsel.installation import install, uninstall
@@ -53,6 +54,7 @@ _OWN = {
     "SessionOptions": "ortsel.session_options",
     "SessionSettings": "ortsel.plan",
     "advise_attention": "ortsel.advise",
+    "build": "ortsel.builder",
     "install": "ortsel.installation",
     "model_file_variant": "ortsel.model_file",
     "register_execution_provider_library": "ortsel.providers.registration",
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
         "SessionSettings",
         "UsageError",
         "advise_attention",
+        "build",
         "install",
         "model_file_variant",
         "register_execution_provider_library",

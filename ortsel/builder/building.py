@@ -61,7 +61,7 @@ def build(
     if output is not None:
         value = evolve(value, output=Path(fspath(output)).absolute())
     runner = _executor(executor) if isinstance(executor, str) else executor
-    name = executor if isinstance(executor, str) else type(executor).__name__
+    name = executor if isinstance(executor, str) else _word(runner)
     tasks = plan_tasks(value)
     folder = value.output
     try:
@@ -107,6 +107,11 @@ def _executor(name: str) -> "LocalExecutor | RayExecutor":
             raise UsageError("executor", repr(name), f"one of {', '.join(EXECUTORS)}")
 
 
+def _word(executor: Executor) -> str:
+    """Return an executor's name for reports: "local" of `LocalExecutor`."""
+    return type(executor).__name__.removesuffix("Executor").lower()
+
+
 @define(eq=False)
 class _Run:
     """One run of a build: what has ended, and what is still to do."""
@@ -122,20 +127,24 @@ class _Run:
 
     def resume(self) -> None:
         """Take over what earlier builds in this folder ended with."""
-        self.ended = {}
+        found: list[WorkloadReport] = []
         with closing(SqliteStore(self.spec.output / layout.STORE_NAME)) as store:
             for task in self.tasks:
                 outcome = self.journal.outcome(task.id)
                 if outcome is not None and self._holds(outcome, store):
-                    self.ended[task.id] = WorkloadReport(task, outcome, resumed=True)
-        waiting = {task.id: task.budget_s for task in self.tasks if task.id not in self.ended}
+                    found.append(WorkloadReport(task, outcome, resumed=True))
+        known = {workload.task.id for workload in found}
+        waiting = {task.id: task.budget_s for task in self.tasks if task.id not in known}
         self.clock = Clock(self.executor.machines if waiting else 1, waiting)
-        for workload in list(self.ended.values()):
+        for workload in found:
+            self.ended[workload.task.id] = workload
             self._tell(workload.task, None, workload.outcome, resumed=True)
 
     def _holds(self, outcome: Outcome, store: SqliteStore) -> bool:
         if outcome.status is not Status.DECIDED:
             return self.journal.interrupted
+        if not outcome.key:  # nothing but the reference could serve: there is nothing to keep
+            return True
         try:
             record = store.load(outcome.key)
         except StoreError:

@@ -80,10 +80,11 @@ class _Planner:
 
     def tasks(self, spec: ModelSpec) -> Iterator[Task]:
         model = self.model(spec)
+        samples = () if spec.feeds is None else self.samples(spec, spec.feeds)
         if model is None:
             return
         if spec.feeds is not None:
-            yield from self.sampled(spec, model, spec.feeds)
+            yield from self.sampled(spec, model, samples)
         else:
             yield from self.shaped(spec, model)
 
@@ -123,13 +124,16 @@ class _Planner:
             self.wrong(spec.line, f"{spec.place}.providers", repr(name), need)
         return not missing
 
-    def sampled(self, spec: ModelSpec, model: _Model, path: Path) -> Iterator[Task]:
-        place = f"{spec.place}.feeds"
+    def samples(self, spec: ModelSpec, path: Path) -> tuple[Samples, ...]:
         try:
-            found = find_samples(path)
+            return find_samples(path)
         except UnusableFileError as error:
-            self.wrong(spec.line, place, f"{error.path}: {error.reason}", "samples")
-            return
+            got = f"{error.path}: {error.reason}"
+            self.wrong(spec.line, f"{spec.place}.feeds", got, "samples")
+            return ()
+
+    def sampled(self, spec: ModelSpec, model: _Model, found: Sequence[Samples]) -> Iterator[Task]:
+        place = f"{spec.place}.feeds"
         for samples in found:
             try:
                 feeds = read_samples(samples, model.inputs, model.replaceable)

@@ -98,6 +98,8 @@ class Outcome:
     after the policy's `retry_after_s`."""
     ratio: float | None = None
     key: str = ""
+    """Of the decision in the store; empty where none is kept there, as when the reference is the
+    only candidate."""
     elapsed_s: float = 0.0
     candidates: tuple[dict[str, Any], ...] = ()
     """One row for each that was tried, as `Explanation.candidate_rows` gives them."""

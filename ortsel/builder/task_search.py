@@ -91,9 +91,12 @@ def _search(
 
 def _outcome(task: Task, result: SearchResult) -> Outcome:
     explanation, record = result.explanation, result.record
-    kept = result.decided and record is not None
+    alone = len(explanation.candidates) == 1
+    kept = result.decided and (record is not None or alone)
     reason = explanation.reason
-    if result.decided and record is None:
+    if result.decided and alone:
+        reason = "there is no candidate besides the reference"
+    elif result.decided and record is None:
         reason = f"decided, but the store does not hold it: {reason}"
     ratio = explanation.ratio
     return Outcome(
@@ -105,9 +108,9 @@ def _outcome(task: Task, result: SearchResult) -> Outcome:
         source=explanation.source,
         verified=explanation.verified,
         provisional=record is not None and record.provisional,
-        complete=record is not None and record.complete,
+        complete=alone or (record is not None and record.complete),
         ratio=None if ratio is None or result.serves_reference else float(ratio),
-        key=explanation.key,
+        key="" if record is None else explanation.key,
         candidates=tuple(
             {name: value for name, value in row.items() if name != "workload"}
             for row in explanation.candidate_rows()

@@ -5,13 +5,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from ortsel.cli.build import build_command
 from ortsel.cli.cache import cache
 from ortsel.cli.command_group import CommandGroup
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
 from ortsel.cli.exec import exec_
-from ortsel.cli.explain import explain
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
+from ortsel.cli.explain import explain
 from ortsel.cli.html_report import html_report
 from ortsel.cli.tune import tune
 
@@ -20,6 +21,7 @@ _HELP = f"""Measure, verify and remember the fastest way to run an ONNX model wi
 \b
   ortsel demo                     see it on a small model
   ortsel tune model.onnx          decide for a model of yours
+  ortsel build spec.yaml          decide for many, before deployment
   ortsel cache list               see what was decided
   ortsel exec -- python app.py    run a program as it is, with ortsel
 
@@ -63,6 +65,7 @@ def app(context: click.Context) -> ExitCode:
 
 
 app.add_command(tune)
+app.add_command(build_command)
 app.add_command(demo)
 app.add_command(cache)
 app.add_command(explain)
