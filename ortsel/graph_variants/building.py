@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Final
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.graph_variants.attention_24 import ATTENTION_24
 from ortsel.graph_variants.errors import UnknownVariantError, VariantRefusedError
+from ortsel.graph_variants.flash_decode import FLASH_DECODE
+from ortsel.graph_variants.group_query_attention import GROUP_QUERY
 from ortsel.graph_variants.interface import interface_difference, interface_obstacle
 from ortsel.graph_variants.loading import UnreadableModelError, load_model
+from ortsel.graph_variants.math_attention import MATH
+from ortsel.graph_variants.memory_efficient import MEMORY_EFFICIENT
+from ortsel.graph_variants.multi_head_attention import MULTI_HEAD, MULTI_HEAD_4D
 from ortsel.graph_variants.onnx_attention import ONNX_ATTENTION_VARIANT
 from ortsel.graph_variants.ort_fusions import ORT_FUSIONS
 from ortsel.graph_variants.prescaled_query import PRESCALED_QUERY
@@ -26,6 +31,12 @@ VARIANTS: Final[tuple[GraphVariant, ...]] = (
     PRESCALED_QUERY,
     ONNX_ATTENTION_VARIANT,
     ATTENTION_24,
+    MATH,
+    MEMORY_EFFICIENT,
+    FLASH_DECODE,
+    MULTI_HEAD,
+    MULTI_HEAD_4D,
+    GROUP_QUERY,
 )
 
 MAX_EMBEDDED_BYTES: Final = 1_500_000_000

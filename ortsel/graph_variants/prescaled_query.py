@@ -1,15 +1,21 @@
-"""The query multiplied by the scale before the attention operator, whose own scale becomes 1.
+"""The query multiplied by the scale before attention, whose own scale becomes 1.
 
 On x86, ONNX Runtime's fast product for a single row needs a factor of 1. With one query token, as
 in each step of a decoder, the scale inside the operator makes it pack all keys again at each call:
 1.5 to 2.6 times slower over keys with heads first. With more tokens there is nothing to gain.
+A chain of operators has the same cost, once the optimizer has put its scale into the product.
 Source: core/mlas/lib/sgemm.cpp; measured with ONNX Runtime 1.32.
 """
 
 from typing import TYPE_CHECKING, Final
 
+from ortsel.graph_variants.attention_problem import AttentionProblem
+from ortsel.graph_variants.attention_rewriting import rewrite_attention
 from ortsel.graph_variants.attention_site import FusedAttention, fused_attention
+from ortsel.graph_variants.math_attention import emit_math
+from ortsel.graph_variants.products import head_size
 from ortsel.graph_variants.shape_inference import MULTI_HEAD_ATTENTION
+from ortsel.graph_variants.unfused_problems import FUSED_PRODUCT
 from ortsel.graph_variants.variant import Census, GraphVariant, NotApplicableError
 
 if TYPE_CHECKING:
@@ -22,11 +28,24 @@ BIAS_INPUT: Final = 3
 def prescale(model: "ir.Model") -> "ir.Model":
     """Return the model with scales taken out of attention operators, wherever they can be."""
     sites = [site for site in fused_attention(model) if _gains(site)]
-    if not sites:
-        raise NotApplicableError("no attention operator on float32 with a scale to take out")
     for site in sites:
         scale_query(site)
-    return model
+    try:
+        return rewrite_attention(model, _emit_prescaled, fused=False)
+    except NotApplicableError as error:
+        if sites:
+            return model
+        reason = f"no attention operator on float32 with a scale to take out; {error}"
+        raise NotApplicableError(reason) from error
+
+
+def _emit_prescaled(problem: AttentionProblem) -> "tuple[ir.Value, ...]":
+    """Write a chain of operators with its scale on the query."""
+    if problem.scale == 1.0 or problem.query.tokens not in {None, 1}:
+        raise NotApplicableError("its scale can't be taken out, or it has several query tokens")
+    if head_size(problem.query) in {None, 1}:
+        raise NotApplicableError("ONNX Runtime would put its scale back into the product")
+    return emit_math(problem)
 
 
 def scale_query(site: FusedAttention) -> None:
@@ -52,7 +71,8 @@ def scale_query(site: FusedAttention) -> None:
 
 def ensures_prescaled(before: Census, after: Census) -> str:
     """Multiplications were added, and attention stayed."""
-    if after["Mul"] <= before["Mul"]:
+    scales = [census["Mul"] + census["Div"] + census[FUSED_PRODUCT] for census in (before, after)]
+    if scales[1] < scales[0] or before == after:
         return "no query was scaled"
     for name in (MULTI_HEAD_ATTENTION, "Attention"):
         if after[name] != before[name]:
