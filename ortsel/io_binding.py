@@ -191,6 +191,16 @@ READ_ONLY: Final = frozenset(
 """Methods that bind nothing."""
 
 
+NUMPY_TENSORS: Final = frozenset(
+    f"tensor({name})"
+    for name in (
+        *("bool", "double", "float", "float16"),
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    )
+)
+"""Tensors that ONNX Runtime gives to NumPy: neither text nor bfloat16, nor anything smaller."""
+
+
 def distrust_the_rest(own: type, native: type) -> None:
     """Make a binding on which a method is called that `own` knows nothing of run on the reference.
 
@@ -231,7 +241,7 @@ def _is_plain(value: Any) -> bool:
         )
     if not value.is_tensor() or value.device_name().lower() != "cpu":
         return False
-    return "string" not in value.data_type()
+    return value.data_type() in NUMPY_TENSORS
 
 
 def _extent(value: Any) -> tuple[int, int]:
