@@ -1,7 +1,5 @@
 """Taking a bundle into a store, whole or not at all."""
 
-from collections.abc import Mapping
-
 from attrs import evolve, frozen
 
 from ortsel.bundle.bundle import Bundle
@@ -46,7 +44,7 @@ def import_bundle(
     bundle: Bundle,
     data: bytes,
     store: SqliteStore,
-    environment: Mapping[str, Json],
+    environment: Json,
     now_s: int,
 ) -> Imported:
     """Take a bundle's records into a store, all of them or none.
@@ -63,7 +61,7 @@ def import_bundle(
     return Imported(len(records), store.save_all(records), here)
 
 
-def count_for(bundle: Bundle, environment: Mapping[str, Json]) -> int:
+def count_for(bundle: Bundle, environment: Json) -> int:
     """Return how many records belong to an environment."""
     wanted = canonical(environment)
     texts: dict[str, bool] = {}

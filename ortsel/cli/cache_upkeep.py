@@ -10,9 +10,7 @@ from typing import Final
 import click
 from attrs import frozen
 
-from ortsel.bundle.errors import BundleError
 from ortsel.bundle.kept_bundles import KeptBundles
-from ortsel.bundle.records import checked_record, parts_of
 from ortsel.cli.ages import age_argument
 from ortsel.cli.console import print_text, print_whole, result_console
 from ortsel.cli.exit_codes import ATTENTION_HELP, ExitCode
@@ -24,14 +22,12 @@ from ortsel.cli.stored_decisions import (
     StoredDecision,
     opened,
     read_all,
+    store_file,
     this_environment,
     wanted_model,
 )
+from ortsel.doctor.store_check import check_store
 from ortsel.errors import UsageError
-from ortsel.store import StoreError
-from ortsel.store.codec import encode
-from ortsel.store.errors import NewerRecordError
-from spec.moment import Moment
 from spec.record import Origin
 
 _PRUNE_HELP = """Remove decisions from the store.
@@ -152,76 +148,19 @@ def prune(
     return ExitCode.DECIDED
 
 
-@frozen
-class Finding:
-    """What is wrong with one record, or with the store."""
-
-    kind: str
-    """corrupt, newer, future, or store."""
-    key: str
-    """Empty where it cannot be told."""
-    detail: str
-
-
-@frozen
-class Examination:
-    """What a look at every record found."""
-
-    sound: int
-    other_environment: int
-    """Sound ones that were made in another environment: no fault, but never served here."""
-    findings: tuple[Finding, ...]
-
-
-def examine(store: Path | None) -> tuple[Path, Examination]:
-    """Look at every record of a store. Trouble with the whole store is a finding too."""
-    sound = other = 0
-    findings: list[Finding] = []
-    environment = this_environment()
-    now = Moment(0, int(time.time()))
-    with opened(store) as found:
-        try:
-            for one in read_all(found):
-                if isinstance(one, StoredDecision):
-                    wrong = _wrong_with(one, now)
-                    if wrong is None:
-                        sound += 1
-                        other += bool(one.differs_from(environment))
-                    else:
-                        findings.append(wrong)
-                else:
-                    kind = "newer" if isinstance(one, NewerRecordError) else "corrupt"
-                    findings.append(Finding(kind, "", one_line(str(one), 300)))
-        except StoreError as error:
-            findings.append(Finding("store", "", one_line(str(error), 500)))
-        return found.path, Examination(sound, other, tuple(findings))
-
-
-def _wrong_with(one: StoredDecision, now: Moment) -> Finding | None:
-    record = one.record
-    try:
-        parts = parts_of(one.key_text, "key")
-        checked_record(parts, encode(record), "record")
-    except BundleError as error:
-        return Finding("corrupt", record.key, one_line(str(error).removeprefix("bundle: "), 300))
-    if record.is_from_the_future(now):
-        ahead_s = record.created_s - now.wall_s
-        return Finding("future", record.key, f"dated {ahead_s} s ahead of this clock")
-    return None
-
-
 @click.command(help=_VERIFY_HELP, short_help="Examine every record.")
 @store_option
 @json_option
 def verify(*, store: Path | None, as_json: bool) -> ExitCode:
     """Examine the store and say what is wrong."""
-    place, found = examine(store)
+    found = check_store(store_file(store), this_environment(), int(time.time()))
+    place = found.path
     code = ExitCode.ATTENTION if found.findings else ExitCode.DECIDED
     if as_json:
         document = {
             "schema": SCHEMA,
             "store": str(place),
-            "exists": place.exists(),
+            "exists": found.exists,
             "sound": found.sound,
             "other_environment": found.other_environment,
             "findings": [
@@ -234,10 +173,12 @@ def verify(*, store: Path | None, as_json: bool) -> ExitCode:
         return code
     console = result_console()
     print_whole(console, f"store  {place}")
-    if not place.exists():
+    if not found.exists:
         print_text(console, "there is no such file yet")
     for one in found.findings[:_SHOWN]:
-        print_text(console, f"  {one.kind:<8} {one.key[:SHORT] or '-':<{SHORT}}  {one.detail}")
+        print_text(
+            console, f"  {one.kind:<8} {one.key[:SHORT] or '-':<{SHORT}}  {one_line(one.detail)}"
+        )
     if len(found.findings) > _SHOWN:
         print_text(console, f"  and {len(found.findings) - _SHOWN} more")
     other = f", {found.other_environment} of them of other environments"
