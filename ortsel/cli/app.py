@@ -10,6 +10,7 @@ from ortsel.cli.cache import cache
 from ortsel.cli.command_group import CommandGroup
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
+from ortsel.cli.doctor import doctor
 from ortsel.cli.exec import exec_
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.explain import explain
@@ -68,6 +69,7 @@ app.add_command(tune)
 app.add_command(build_command)
 app.add_command(demo)
 app.add_command(cache)
+app.add_command(doctor)
 app.add_command(explain)
 app.add_command(html_report)
 app.add_command(exec_)
