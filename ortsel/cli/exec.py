@@ -94,7 +94,11 @@ def _become(program: str, command: list[str], environment: dict[str, str]) -> Ex
     if os.name == "nt":  # there, replacing a process lets its parent go on
         done = subprocess.run(command, executable=program, env=environment, check=False)
         sys.exit(done.returncode)
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and the program would inherit that
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-    os.execve(program, command, environment)  # noqa: S606
+    # Python ignores these, and the program would inherit that.
+    ignored = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ignored}
+    try:
+        os.execve(program, command, environment)  # noqa: S606
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
