@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from ortsel.report.contents import Contents, Search, Shape
 from ortsel.report.page import summary
+from ortsel.report.shown_text import MOST, as_float
 
 SCHEMA = 1
 
@@ -44,21 +45,25 @@ def _shape(shape: Shape) -> dict[str, object]:
             "serves_reference": shape.serves_reference,
             "reference_ns": record.reference_ns,
             "winner_ns": record.winner_ns,
-            "ratio": float(record.ratio),
+            "ratio": as_float(record.ratio),
             "ratio_exact": str(record.ratio),
-            "noise": float(record.dispersion),
+            "noise": _number(record.dispersion),
             "verified": record.verified,
             "created_s": record.created_s,
         },
         "regret": None
         if regret is None
-        else {"ratio": float(regret.ratio), "spread": float(regret.spread), "best": regret.best},
+        else {
+            "ratio": as_float(regret.ratio),
+            "spread": _number(regret.spread),
+            "best": regret.best,
+        },
         "searches": [_search(search) for search in shape.searches],
         "slowdowns": [
             {
                 "created_s": one.created_s,
-                "before": float(one.before),
-                "now": float(one.now),
+                "before": as_float(one.before),
+                "now": as_float(one.now),
                 "changed": list(one.changed),
             }
             for one in shape.slowdowns
@@ -94,4 +99,4 @@ def _search(search: Search) -> dict[str, object]:
 
 
 def _number(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else float(min(value, Fraction(MOST)))

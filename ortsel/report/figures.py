@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from ortsel.report.contents import REJECTED, Model, Search, Shape
+from ortsel.report.contents import REJECTED, Search, Shape
 from ortsel.report.drawing import (
     BAD,
     INK,
@@ -26,7 +26,7 @@ from ortsel.report.drawing import (
     to_svg,
 )
 from ortsel.report.map_layout import MapLayout
-from ortsel.report.shown_text import TIMES, plain, speedup_words, three_digits, unit_for
+from ortsel.report.shown_text import TIMES, as_float, plain, speedup_words, unit_for
 from spec.report import CandidateReport, Outcome
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class Scale:
 
     def __call__(self, ratio: Fraction) -> float:
         """Return the place of a ratio in pixels, kept within the ends."""
-        value = min(max(float(ratio), self.low), self.high)
+        value = min(max(as_float(ratio), self.low), self.high)
         part = log(value / self.low) / log(self.high / self.low)
         return self.left + part * (self.right - self.left)
 
@@ -296,8 +296,8 @@ class Timeline(Drawing):
             part = (created_s - first) / (last - first) if last > first else 0.5
             return left + 12 + part * (right - left - 24)
 
-        speeds = [1 / one.winner_ratio for one in searches]
-        spreads = [one.winner_dispersion for one in searches]
+        speeds = [Fraction(as_float(1 / one.winner_ratio)) for one in searches]
+        spreads = [min(one.winner_dispersion, Fraction(100)) for one in searches]
         highest = max(speed * (1 + spread) for speed, spread in zip(speeds, spreads, strict=True))
         highest = max(highest * Fraction(21, 20), Fraction(6, 5))
         lowest = min([*speeds, Fraction(1)]) * Fraction(19, 20)
@@ -372,16 +372,3 @@ def _speed_ticks(highest: Fraction) -> list[Fraction]:
         if len(ticks) <= _MOST_TICKS:
             return ticks
     return [Fraction(1), Fraction(int(highest))]
-
-
-__all__ = [
-    "CandidateChart",
-    "Drawing",
-    "Model",
-    "Timeline",
-    "WinnerMap",
-    "both",
-    "moment",
-    "three_digits",
-    "time_beside_reference",
-]

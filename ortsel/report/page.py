@@ -26,6 +26,7 @@ from ortsel.report.question import Place
 from ortsel.report.shown_text import (
     DASH,
     TimeUnit,
+    as_float,
     count_words,
     duration_words,
     percent_words,
@@ -79,7 +80,7 @@ def render(contents: Contents, heading: Heading) -> str:
 def summary(contents: Contents) -> dict[str, object]:
     """Return the figures at the head of the page."""
     decided = [shape for shape in contents.shapes if shape.record is not None]
-    logs = [-log(shape.ratio) for shape in decided if shape.ratio]
+    logs = [-log(as_float(shape.ratio)) for shape in decided]
     mean = exp(sum(logs) / len(logs)) if logs else None
     return {
         "shapes": len(contents.shapes),

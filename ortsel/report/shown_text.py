@@ -25,6 +25,10 @@ def plain(text: str, most: int = MOST_CHARACTERS) -> str:
     return seen + "…" if len(text) > most else seen
 
 
+MOST: Final = 10**9
+"""Factors beyond this, or below its inverse, are drawn as this."""
+
+
 @frozen
 class TimeUnit:
     """One unit for all times of a table, so that its rows can be compared by eye."""
@@ -55,6 +59,11 @@ def three_digits(value: Fraction) -> str:
         if round(number, digits) < limit:
             return f"{number:.{digits}f}"
     return f"{number:,.0f}"
+
+
+def as_float(value: Fraction) -> float:
+    """Return a number within what a figure can show: a store may hold any fraction."""
+    return float(min(max(value, Fraction(1, MOST)), Fraction(MOST)))
 
 
 def speedup_words(ratio: Fraction) -> str:

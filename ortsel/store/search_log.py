@@ -24,7 +24,6 @@ from ortsel.store.errors import (
     NewerRecordError,
     NewerStoreError,
     NoPlaceError,
-    StoreError,
     UnreadableStoreError,
     UnwritableStoreError,
 )
@@ -297,15 +296,3 @@ _converter.register_structure_hook(str, _text)
 _converter.register_structure_hook(Fraction, _fraction)
 _converter.register_unstructure_hook(Fraction, lambda one: [one.numerator, one.denominator])
 _converter.register_unstructure_hook(str, lambda one: one[:MAX_TEXT])
-
-__all__ = [
-    "Entry",
-    "LoggedEntry",
-    "SearchLog",
-    "Searched",
-    "StoreError",
-    "Withdrawn",
-    "decode",
-    "encode",
-    "search_log",
-]
