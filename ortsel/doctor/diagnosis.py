@@ -90,7 +90,8 @@ def _versions(environment: Environment) -> tuple[tuple[str, str], ...]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "not installed as a package"
-    return tuple((found | dict(environment.packages) | dict(environment.onnxruntime)).items())
+    build = {f"onnxruntime {name}": value for name, value in environment.onnxruntime}
+    return tuple((found | dict(environment.packages) | build).items())
 
 
 def _devices(environment: Environment) -> tuple[str, ...]:

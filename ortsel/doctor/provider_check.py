@@ -5,6 +5,7 @@ whose libraries are wrong may also end the process that tries it.
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from attrs import frozen
 
 TIMEOUT_S: Final = 60.0
 MAX_LINES: Final = 8
-_MAX_LINE: Final = 400
+_MAX_LINE: Final = 1000
 _MODULE: Final = "ortsel.doctor.provider_probe"
 
 
@@ -64,7 +65,7 @@ def check_provider(
     if trouble:
         return _failed(name, trouble, log)
     if name not in reported:
-        return _failed(name, log[-1] if log else f"the session runs on {reported}", log)
+        return _failed(name, _why(log, reported), log)
     return ProviderCheck(name, in_build=True, loaded=True, nodes=nodes, reason="", log=log)
 
 
@@ -72,11 +73,25 @@ def _failed(name: str, reason: str, log: tuple[str, ...]) -> ProviderCheck:
     return ProviderCheck(name, in_build=True, loaded=False, nodes=None, reason=reason, log=log)
 
 
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_PREFIX: Final = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+ \[[^\]]*\]\s*")
+"""Time, severity and source line of what ONNX Runtime logs."""
+_LIBRARY: Final = re.compile(r"Failed to load library (\S+) with error: (.+)")
+
+
 def _lines(output: bytes) -> tuple[str, ...]:
-    """Return the last lines, without colours and without the same line twice."""
-    text = output.decode("utf-8", "replace").replace("\x1b[0m", "").replace("\x1b[1;31m", "")
-    lines = (line.strip()[:_MAX_LINE] for line in text.replace("\x1b[0;93m", "").splitlines())
+    """Return the last lines without colours, times and sources, and without any line twice."""
+    text = _COLOUR.sub("", output.decode("utf-8", "replace"))
+    lines = (_PREFIX.sub("", line.strip())[:_MAX_LINE] for line in text.splitlines())
     return tuple(dict.fromkeys(line for line in lines if line))[-MAX_LINES:]
+
+
+def _why(log: tuple[str, ...], reported: list[str]) -> str:
+    """Return the line of a log that names a library which cannot be loaded, or else the last."""
+    for line in log:
+        if found := _LIBRARY.search(line):
+            return f"{found[1].rpartition('/')[2]} needs {found[2]}"
+    return log[-1] if log else f"the session runs on {', '.join(reported)}"
 
 
 def _answer(output: bytes) -> tuple[list[str], int | None, str] | None:
