@@ -8,6 +8,7 @@ import click
 from ortsel.cli.build import build_command
 from ortsel.cli.cache import cache
 from ortsel.cli.command_group import CommandGroup
+from ortsel.cli.completion import completion
 from ortsel.cli.console import survive_any_text
 from ortsel.cli.demo import demo
 from ortsel.cli.doctor import doctor
@@ -69,6 +70,7 @@ app.add_command(tune)
 app.add_command(build_command)
 app.add_command(demo)
 app.add_command(cache)
+app.add_command(completion)
 app.add_command(doctor)
 app.add_command(explain)
 app.add_command(html_report)
