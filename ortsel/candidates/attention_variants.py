@@ -1,50 +1,108 @@
 """Graph variants of attention operators, most of which gain with a single query token."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.plan import Plan
 
-ANY_OPSET: Final = range(1, 10_000)
+Variant: TypeAlias = tuple[str, tuple[tuple[str, ...], ...], range, str]
 
-VARIANTS: Final = (
+PRODUCTS_OPSET: Final = range(13, 10_000)
+CHAIN: Final = ("MatMul", "Softmax")
+FUSED_CHAIN: Final = ("FusedMatMul", "Softmax")
+MULTI_HEAD: Final = ("MultiHeadAttention",)
+ONNX: Final = ("Attention",)
+ANY: Final = (MULTI_HEAD, ONNX, CHAIN, FUSED_CHAIN)
+
+VARIANTS: Final[tuple[Variant, ...]] = (
     (
         "onnx-attention",
-        ("MultiHeadAttention",),
+        (MULTI_HEAD,),
         range(23, 25),
         "MultiHeadAttention over 3-D keys as ONNX Attention, queries scaled before it",
     ),
     (
         "attention-24+prescaled-query",
-        ("Attention",),
+        (ONNX,),
         range(25, 10_000),
         "ONNX Attention of a newer operator set as that of 24, queries scaled before it",
     ),
     (
         "attention-24",
-        ("Attention",),
+        (ONNX,),
         range(25, 10_000),
         "ONNX Attention of a newer operator set as that of 24, which has a kernel",
     ),
     (
         "prescaled-query",
-        ("MultiHeadAttention", "Attention"),
-        ANY_OPSET,
-        "queries scaled before the attention operator",
+        ANY,
+        range(1, 10_000),
+        "queries scaled before attention",
+    ),
+    (
+        "group-query-attention",
+        (MULTI_HEAD, ONNX),
+        PRODUCTS_OPSET,
+        "causal attention with a cache as GroupQueryAttention, which has a kernel for one token",
+    ),
+    (
+        "memory-efficient",
+        ANY,
+        PRODUCTS_OPSET,
+        "attention over some query tokens at a time, with bounded memory for scores",
+    ),
+    (
+        "multi-head-attention",
+        (ONNX, CHAIN, FUSED_CHAIN),
+        PRODUCTS_OPSET,
+        "attention as MultiHeadAttention over flat keys, which has a tiled kernel",
     ),
 )
-"""Name, operators of which the model must have one, operator sets that it may import, and what is
-different."""
+"""Name, sets of operators of which the model must have one whole, operator sets that it may import,
+and what is different."""
+
+RARE_VARIANTS: Final[tuple[Variant, ...]] = (
+    (
+        "multi-head-attention-4d",
+        (ONNX, CHAIN, FUSED_CHAIN),
+        PRODUCTS_OPSET,
+        "attention as MultiHeadAttention over keys with heads first",
+    ),
+    (
+        "math",
+        (MULTI_HEAD, ONNX),
+        PRODUCTS_OPSET,
+        "fused attention as products and a softmax",
+    ),
+    (
+        "flash-decode",
+        ANY,
+        PRODUCTS_OPSET,
+        "attention of few query tokens by splits of the keys",
+    ),
+)
+"""The same, for what gains on few machines or against few operators."""
 
 
 def attention_variant_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
-    """Return the reference on the variants of its attention operators, where they can be built."""
+    """Return the reference on the variants of its attention, where they can be built."""
+    return _candidates(VARIANTS, reference, facts)
+
+
+def rare_attention_variant_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+    """Return the reference on those variants that are rarely the best."""
+    return _candidates(RARE_VARIANTS, reference, facts)
+
+
+def _candidates(
+    variants: tuple[Variant, ...], reference: Plan, facts: CandidateFacts
+) -> tuple[Plan, ...]:
     if reference.variant or not facts.has_onnxscript or facts.model.onnx_format is False:
         return ()
     return tuple(
         derive(reference, f"variant={variant}", variant=variant, notes=notes)
-        for variant, operators, opsets, notes in VARIANTS
-        if facts.model.may_contain(*operators)
+        for variant, patterns, opsets, notes in variants
+        if any(all(map(facts.model.may_contain, pattern)) for pattern in patterns)
         and (facts.model.opset is None or facts.model.opset in opsets)
     )

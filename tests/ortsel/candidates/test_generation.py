@@ -168,6 +168,9 @@ def test_the_names_are_stable() -> None:
         "variant=attention-24+prescaled-query",
         "variant=attention-24",
         "variant=prescaled-query",
+        "variant=group-query-attention",
+        "variant=memory-efficient",
+        "variant=multi-head-attention",
         "variant=ort-fusions",
         "cpu:without=MatMulScaleFusion",
         "cpu:threads=8",
@@ -178,6 +181,9 @@ def test_the_names_are_stable() -> None:
         "cpu:level=extended",
         "cpu:level=basic",
         "cpu:level=disabled",
+        "variant=multi-head-attention-4d",
+        "variant=math",
+        "variant=flash-decode",
     ]
 
 
@@ -292,21 +298,34 @@ def test_variants_of_attention_need_an_operator_to_rewrite() -> None:
         found = evolve(EIGHT_CPUS, model=ModelTraits(frozenset(operators)))
         return {plan.variant for plan in generate(PLAIN, found)} - {"", "ort-fusions"}
 
-    assert variants("MultiHeadAttention") == {"onnx-attention", "prescaled-query"}
-    assert variants("Attention") == {
-        "attention-24",
-        "attention-24+prescaled-query",
-        "prescaled-query",
-    }
+    of_any = {"prescaled-query", "memory-efficient", "flash-decode"}
+    of_fused = of_any | {"group-query-attention", "math"}
+    as_multi_head = {"multi-head-attention", "multi-head-attention-4d"}
+    assert variants("MultiHeadAttention") == of_fused | {"onnx-attention"}
+    lowered = {"attention-24", "attention-24+prescaled-query"}
+    assert variants("Attention") == of_fused | as_multi_head | lowered
+    assert variants("MatMul", "Softmax") == of_any | as_multi_head
     assert variants("MatMul", "GroupQueryAttention") == set()
+    assert variants("Conv", "Softmax") == set()
+
+
+OF_PRODUCTS = (
+    "group-query-attention",
+    "memory-efficient",
+    "multi-head-attention",
+    "multi-head-attention-4d",
+    "math",
+    "flash-decode",
+)
 
 
 @pytest.mark.parametrize(
     ("opset", "expected"),
     [
-        (17, {"prescaled-query"}),
-        (23, {"onnx-attention", "prescaled-query"}),
-        (25, {"attention-24", "attention-24+prescaled-query", "prescaled-query"}),
+        (12, {"prescaled-query"}),
+        (17, {"prescaled-query", *OF_PRODUCTS}),
+        (23, {"onnx-attention", "prescaled-query", *OF_PRODUCTS}),
+        (25, {"attention-24", "attention-24+prescaled-query", "prescaled-query", *OF_PRODUCTS}),
     ],
 )
 def test_variants_of_attention_need_the_right_operator_set(opset: int, expected: set[str]) -> None:
