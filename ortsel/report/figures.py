@@ -157,8 +157,8 @@ class CandidateChart(Drawing):
         ticks, place = self._scale(left, right, 4 if narrow else 7)
         bottom = height - 40
         # On a phone names stand above their marks, where a line would cross them.
-        starts = [top + row * pitch + 22 for row in range(len(self.rows))]
-        segments = [(one, one + 16) for one in starts] if narrow else [(top - 4, bottom)]
+        starts = [top + row * pitch + 24 for row in range(len(self.rows))]
+        segments = [(one, one + 14) for one in starts] if narrow else [(top - 4, bottom)]
         for tick in ticks:
             x = place(tick)
             one = tick == 1

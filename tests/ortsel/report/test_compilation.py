@@ -86,7 +86,9 @@ def test_anything_in_a_store_makes_a_page() -> None:
     for number, (name, ratio) in enumerate(zip(names, (huge, tiny) * 3, strict=True)):
         lines = (
             CandidateReport("reference", Outcome.REFERENCE, 0, Fraction(1), None, True, 0, 0),
-            CandidateReport(name, Outcome.PROMOTED, 1, ratio, huge, True, 2**62, 2**62, name),
+            CandidateReport(
+                name, Outcome.PROMOTED, 1, ratio, huge, True, 2**62, 2**62, reason=name
+            ),
             CandidateReport(name + "0", Outcome.NOISY, 1, Fraction(0), huge, True, 2**62, 2**62),
         )
         key = f"k{number % 2}"

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -176,3 +177,23 @@ def test_a_store_that_is_no_file_has_no_log() -> None:
     found = search_log("/somewhere/decisions.sqlite3")
     assert found is not None
     assert found.path == Path("/somewhere/decisions.sqlite3.searches")
+
+
+def test_many_may_write_at_once_from_the_first_entry_on(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+
+    def write(number: int) -> None:
+        SearchLog(path).save(Withdrawn(number, "k", "p", "r"), "{}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(40)))
+    kept = [
+        one.entry.created_s for one in SearchLog(path).entries() if isinstance(one, LoggedEntry)
+    ]
+    assert sorted(kept) == list(range(40))
+
+
+def test_an_entry_from_before_a_field_was_added_still_reads() -> None:
+    text = encode(PLAIN)
+    assert '"reason":"",' in text, "pointless unless a field is taken away"
+    assert decode(text.replace('"reason":"",', "")) == PLAIN
