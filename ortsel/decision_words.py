@@ -4,8 +4,8 @@ from typing import Final
 
 from attrs import evolve
 
+from ortsel.candidates.search_space import SearchSpace
 from ortsel.explain import WorkloadExplanation
-from ortsel.plan import Plan
 from spec.decision import Decision, Source
 from spec.failure import Failure
 from spec.report import TrialReport
@@ -44,7 +44,7 @@ def waiting(workload: str, reason: str) -> WorkloadExplanation:
 def explained(
     workload: str,
     decision: Decision,
-    plans: tuple[Plan, ...],
+    space: SearchSpace,
     obstacle: str | None,
     report: TrialReport | None,
 ) -> WorkloadExplanation:
@@ -52,6 +52,7 @@ def explained(
 
     None is that it serves, or that the decision is the reference.
     """
+    plans = space.plans
     return WorkloadExplanation(
         workload=workload,
         plan=decision.name if obstacle is None else plans[decision.reference_index].name,
@@ -63,6 +64,7 @@ def explained(
         candidates=() if report is None else report.candidates,
         changes=tuple((plan.name, plan.notes) for plan in plans),
         elapsed_ns=0 if report is None else report.elapsed_ns,
+        left_out=space.left_out,
     )
 
 

@@ -1,11 +1,13 @@
 """Why a session serves what it serves: a value that prints as tables and turns into rows."""
 
+from collections import Counter
 from fractions import Fraction
 from typing import TypeAlias
 
 from attrs import evolve, frozen
 
-from spec.report import CandidateReport
+from ortsel.candidates.search_space import LeftOut
+from spec.report import CandidateReport, Outcome
 
 Cell: TypeAlias = str | int | float | bool | None
 
@@ -35,6 +37,8 @@ class WorkloadExplanation:
     changes: tuple[tuple[str, str], ...] = ()
     """What each plan does differently, by its name."""
     elapsed_ns: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    """Candidates that were not worth a trial, each with the rule that says so."""
 
     @classmethod
     def kept(cls, workload: str, reason: str) -> "WorkloadExplanation":
@@ -44,6 +48,26 @@ class WorkloadExplanation:
     def withdrawn(self, reference: str, reason: str) -> "WorkloadExplanation":
         """Return the explanation of the same shape after its plan was taken back."""
         return evolve(self, plan=reference, verified=False, ratio=None, reason=reason)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many candidates there were: generated, left out, measured and verified.
+
+        Left out by a rule before the search; measured in at least one block of it.
+        """
+        others = [one for one in self.candidates if one.outcome is not Outcome.REFERENCE]
+        return {
+            "generated": max(len(self.changes) - 1, 0) + len(self.left_out),
+            "left_out": len(self.left_out),
+            "measured": sum(one.blocks > 0 for one in others),
+            "verified": sum(one.verified for one in others),
+        }
+
+    def left_out_rows(self) -> list[dict[str, Cell]]:
+        """Return every candidate that was left out as plain values."""
+        return [
+            {"workload": self.workload, "plan": one.name, "rule": one.rule, "reason": one.reason}
+            for one in self.left_out
+        ]
 
     def row(self) -> dict[str, Cell]:
         """Return the decision as plain values."""
@@ -95,6 +119,10 @@ class Explanation:
         """Return one plain dict per decision and candidate."""
         return [row for workload in self.workloads for row in workload.candidate_rows()]
 
+    def left_out_rows(self) -> list[dict[str, Cell]]:
+        """Return one plain dict per decision and candidate that was left out before the search."""
+        return [row for workload in self.workloads for row in workload.left_out_rows()]
+
     def __str__(self) -> str:
         """Return everything as text of fixed-width tables."""
         lines = [f"not tuned: {self.not_tuned}"] if self.not_tuned else []
@@ -114,6 +142,14 @@ def _workload_lines(workload: WorkloadExplanation) -> list[str]:
     ]
     if not workload.candidates:
         return lines
+    counts = workload.counts()
+    rules = Counter(one.rule for one in workload.left_out)
+    by_rule = ", ".join(f"{count} {rule}" for rule, count in sorted(rules.items()))
+    lines.append(
+        f"  candidates: {counts['generated']} generated, {counts['left_out']} left out"
+        f"{f' ({by_rule})' if by_rule else ''}, {counts['measured']} measured, "
+        f"{counts['verified']} verified"
+    )
     width = max(len(report.name) for report in workload.candidates)
     lines.append(f"  {'candidate':<{width}}  {'ratio':>6}  {'noise':>6}  blocks  outcome")
     for report in workload.candidates:

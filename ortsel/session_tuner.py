@@ -11,7 +11,7 @@ from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.patient_trials import PatientTrials
 from ortsel.background.turn import Turn
 from ortsel.call_trials import Call, CallTrials, Subject
-from ortsel.candidates import CandidateFacts, candidate_plans
+from ortsel.candidates import CandidateFacts, SearchSpace, candidate_space
 from ortsel.choice import Choice, later_ns, reference_for_ever
 from ortsel.decision_words import explained, missed, waiting, words
 from ortsel.environment import read_environment
@@ -86,7 +86,7 @@ class SessionTuner:
         self._selector = selector
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._explained: dict[Hashable, WorkloadExplanation] = {}
-        self._known_plans: tuple[Plan, ...] | None = None
+        self._known_space: SearchSpace | None = None
         self._random: tuple[str, ...] | None = None
         self._lock = threading.Lock()
         starts_over(self)
@@ -101,10 +101,13 @@ class SessionTuner:
 
     def plans(self) -> tuple[Plan, ...]:
         """Return the reference and then the candidates, in the order in which they are tried."""
-        if self._known_plans is None:
+        return self._space().plans
+
+    def _space(self) -> SearchSpace:
+        if self._known_space is None:
             facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
-            self._known_plans = candidate_plans(self._reference, facts, self._config.candidates)
-        return self._known_plans
+            self._known_space = candidate_space(self._reference, facts, self._config.candidates)
+        return self._known_space
 
     def asks_nobody(self) -> bool:
         """Whether a decision would be a miss for certain, so that nothing need be prepared."""
@@ -353,7 +356,7 @@ class SessionTuner:
     ) -> tuple[Choice, WorkloadExplanation]:
         searched = decision.source in (Source.TUNED, Source.BYPASSED, Source.MEMORY)
         report = self._selector.report(decision.key) if searched else None
-        explanation = explained(workload, decision, self.plans(), obstacle, report)
+        explanation = explained(workload, decision, self._space(), obstacle, report)
         until_ns = self._selector.valid_until_ns(decision.key)
         if decision.source in (Source.BUSY, Source.NESTED):
             until_ns = later_ns(BUSY_RETRY_S)

@@ -5,14 +5,16 @@ no model, starts no session and measures nothing. Reading the facts is apart fro
 """
 
 from ortsel.candidates.facts import CandidateFacts, GpuFacts
-from ortsel.candidates.generation import REFERENCE, generate
+from ortsel.candidates.generation import REFERENCE, generate, offered, search_space
 from ortsel.candidates.model_traits import ModelTraits
 from ortsel.candidates.own_candidates import (
     CandidateSource,
     CandidateSourceError,
     candidate_plans,
+    candidate_space,
     installed_sources,
 )
+from ortsel.candidates.search_space import LeftOut, SearchSpace
 
 __all__ = [
     "REFERENCE",
@@ -20,8 +22,13 @@ __all__ = [
     "CandidateSource",
     "CandidateSourceError",
     "GpuFacts",
+    "LeftOut",
     "ModelTraits",
+    "SearchSpace",
     "candidate_plans",
+    "candidate_space",
     "generate",
     "installed_sources",
+    "offered",
+    "search_space",
 ]

@@ -10,6 +10,7 @@ from kernels_cuda import CUDA, CudaFacts, ProviderPlan, cuda_plans
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.model_traits import ModelTraits
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan, Provider
 
 CPU: Final = "CPUExecutionProvider"
@@ -28,11 +29,15 @@ FUSED_ATTENTION: Final = (
 CONTROL_FLOW: Final = ("If", "Loop", "Scan")
 
 
-def cuda_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+def cuda_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
     """Return the reference with other CUDA options; none without facts about the device."""
     named = {provider.name: provider for provider in reference.providers or ()}
-    if facts.gpu is None or not facts.offers(CUDA) or (named and CUDA not in named):
+    if not facts.offers(CUDA):
         return ()
+    if named and CUDA not in named:
+        return (LeftOut("cuda", "users-choice", f"the user named {', '.join(named)}"),)
+    if facts.gpu is None:
+        return (LeftOut("cuda", "no-device", "nothing is known of a GPU"),)
     own = dict(named[CUDA].options) if CUDA in named else {}
     found = cuda_plans(
         CudaFacts(
@@ -50,7 +55,8 @@ def cuda_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
     if plans and not named:
         notes = "the CUDA provider as it is, exact float32 products"
         plans = (ProviderPlan("cuda:default", CUDA, (("use_tf32", "0"),), notes), *plans)
-    return tuple(_plan(reference, plan) for plan in plans)
+    left_out = (LeftOut(f"cuda:{one.name}", "no-gain", one.reason) for one in found.left_out)
+    return (*(_plan(reference, plan) for plan in plans), *left_out)
 
 
 def _plan(reference: Plan, plan: ProviderPlan) -> Plan:

@@ -11,6 +11,7 @@ from typing import Final
 from ortsel.candidates.cpu_settings import DISABLED_OPTIMIZERS, Level, level
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan
 
 MATMUL_SCALE_FUSION: Final = "MatMulScaleFusion"
@@ -22,16 +23,23 @@ def disabled_by(plan: Plan) -> frozenset[str]:
     return frozenset(plan.disabled_optimizers) | frozenset(filter(None, entry.split(";")))
 
 
-def disabled_optimizer_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+def disabled_optimizer_candidates(
+    reference: Plan, facts: CandidateFacts
+) -> tuple[Plan | LeftOut, ...]:
     """Return the reference without `MatMulScaleFusion`, where that fusion could happen at all."""
     disabled = disabled_by(reference)
     scaled_product = facts.model.may_contain("MatMul") and facts.model.may_contain("Mul", "Div")
-    if MATMUL_SCALE_FUSION in disabled or level(reference) < Level.EXTENDED or not scaled_product:
-        return ()
+    name = f"cpu:without={MATMUL_SCALE_FUSION}"
+    if MATMUL_SCALE_FUSION in disabled:
+        return (LeftOut(name, "same-as-reference", "it is left out already"),)
+    if level(reference) < Level.EXTENDED:
+        return (LeftOut(name, "same-as-reference", "the session's level does not fuse"),)
+    if not scaled_product:
+        return (LeftOut(name, "no-gain", "the model scales no matrix product"),)
     return (
         derive(
             reference,
-            f"cpu:without={MATMUL_SCALE_FUSION}",
+            name,
             disabled_optimizers=tuple(sorted(disabled | {MATMUL_SCALE_FUSION})),
             notes="scales stay outside of matrix products",
         ),

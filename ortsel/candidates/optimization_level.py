@@ -9,6 +9,7 @@ from typing import Final
 from ortsel.candidates.cpu_settings import LEVEL, Level, level
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan
 
 NAMES: Final = (
@@ -21,7 +22,9 @@ NAMES: Final = (
 it concerns half-precision initialisers alone, so the two are one candidate."""
 
 
-def optimization_level_candidates(reference: Plan, _facts: CandidateFacts) -> tuple[Plan, ...]:
+def optimization_level_candidates(
+    reference: Plan, _facts: CandidateFacts
+) -> tuple[Plan | LeftOut, ...]:
     """Return the reference at the other optimization levels."""
     own = level(reference)
     same = {Level.LAYOUT.value: Level.ALL.value}
@@ -32,6 +35,7 @@ def optimization_level_candidates(reference: Plan, _facts: CandidateFacts) -> tu
             settings=reference.settings.with_attribute(LEVEL, offered.value),
             notes=notes,
         )
-        for offered, name, notes in NAMES
         if offered.value != same.get(own, own)
+        else LeftOut(f"cpu:level={name}", "same-as-reference", "the session's own level")
+        for offered, name, notes in NAMES
     )

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from attrs import evolve, frozen
 
 from ortsel.candidates.facts import CandidateFacts
-from ortsel.candidates.generation import REFERENCE, generate
+from ortsel.candidates.generation import REFERENCE, search_space
+from ortsel.candidates.search_space import LeftOut, SearchSpace
 from ortsel.errors import OrtselError, UsageError
 from ortsel.plan import Plan
 
@@ -39,39 +40,53 @@ class CandidateSourceError(OrtselError):
         return f"candidates from {self.source}: got {self.error}, need plans"
 
 
-def candidate_plans(
+def candidate_space(
     reference: Plan,
     facts: CandidateFacts,
     source: CandidateSource | None = None,
     installed: Mapping[str, Callable[[], PlanFunction]] | None = None,
-) -> tuple[Plan, ...]:
+) -> SearchSpace:
     """Return the reference, then the plans of `source`, then those of installed packages.
 
-    `source` is a sequence of plans, a function of the facts, or None for `generate`. A function
-    finds the reference in the facts, and may call `generate` to add to it. Plans that equal an
-    earlier one in their parts are dropped. `installed` maps names to loaders and is
-    `installed_sources()` unless given: a package that can't be loaded, raises or breaks a rule
-    costs its own plans and one log entry.
+    `source` is a sequence of plans, a function of the facts, or None for ortsel's own, in ranked
+    order. A function finds the reference in the facts, and may call `generate` to add to it; its
+    order is kept. Plans that equal an earlier one in their parts are left out. `installed` maps
+    names to loaders and is `installed_sources()` unless given: a package that can't be loaded,
+    raises or breaks a rule costs its own plans and one log entry.
 
     Raises `UsageError` for anything in `source` that is no valid candidate, `CandidateSourceError`
     where the function raised.
     """
     facts = evolve(facts, reference=evolve(reference, name=REFERENCE))
     plans = [facts.reference]
+    left_out: list[LeftOut] = []
     if source is None:
-        _add(plans, generate(facts.reference, facts))
+        own = search_space(facts.reference, facts)
+        plans.extend(own.plans[1:])
+        left_out.extend(own.left_out)
     else:
         label, made = _made_by(source, facts)
-        _add(plans, _checked(made, label, plans))
+        _add(plans, left_out, _checked(made, label, plans))
     for name, load in sorted((installed_sources() if installed is None else installed).items()):
         label = f"entry point {name}"
         try:
             more = _checked(load()(facts), label, plans)
         except Exception:  # a foreign package may raise anything
             logger.exception("%s of group %s is left out", label, GROUP)
+            left_out.append(LeftOut(label, "broken-source", "see the log"))
             continue
-        _add(plans, more)
-    return tuple(plans)
+        _add(plans, left_out, more)
+    return SearchSpace(tuple(plans), tuple(left_out))
+
+
+def candidate_plans(
+    reference: Plan,
+    facts: CandidateFacts,
+    source: CandidateSource | None = None,
+    installed: Mapping[str, Callable[[], PlanFunction]] | None = None,
+) -> tuple[Plan, ...]:
+    """Return the plans of `candidate_space`. Raises what that raises."""
+    return candidate_space(reference, facts, source, installed).plans
 
 
 def installed_sources() -> dict[str, Callable[[], PlanFunction]]:
@@ -91,10 +106,14 @@ def _made_by(source: object, facts: CandidateFacts) -> tuple[str, object]:
         raise CandidateSourceError(name, repr(error)) from error
 
 
-def _add(plans: list[Plan], more: Iterable[Plan]) -> None:
+def _add(plans: list[Plan], left_out: list[LeftOut], more: Iterable[Plan]) -> None:
     for plan in more:
-        if all(plan.parts() != earlier.parts() for earlier in plans):
+        parts = plan.parts()
+        same = next((earlier for earlier in plans if earlier.parts() == parts), None)
+        if same is None:
             plans.append(plan)
+        elif same.name != plan.name:
+            left_out.append(LeftOut(plan.name, "same-plan", f"it is {same.name} in other words"))
 
 
 def _checked(made: object, label: str, earlier: Sequence[Plan]) -> tuple[Plan, ...]:

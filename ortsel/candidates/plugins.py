@@ -9,20 +9,22 @@ from typing import Final
 
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan, Provider
 from ortsel.providers.plugin import Plugin, PluginDevice
 
 CPU: Final = "CPUExecutionProvider"
 
 
-def plugin_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+def plugin_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
     """Return the reference with one device of a library in front of its own providers."""
     named = {provider.name: provider for provider in reference.providers or ()}
     return tuple(
         _plan(reference, plugin, device)
+        if device.provider not in named or len(plugin.devices) > 1
+        else LeftOut(f"plugin:{device.label}", "same-as-reference", "the reference runs on it")
         for plugin in facts.plugins
         for device in plugin.devices
-        if device.provider not in named or len(plugin.devices) > 1
     )
 
 

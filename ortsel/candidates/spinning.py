@@ -4,6 +4,8 @@ Spinning wins on an idle machine, since waking a thread costs microseconds. It l
 else needs the CPUs that the idle threads burn.
 """
 
+from typing import Final
+
 from ortsel.candidates.cpu_settings import (
     BETWEEN_OPERATORS_SPINNING,
     SPINNING,
@@ -13,27 +15,30 @@ from ortsel.candidates.cpu_settings import (
 )
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan
 
+NAME: Final = "cpu:spin=off"
 
-def spinning_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+
+def spinning_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
     """Return the reference without spinning; none where no thread of its own could spin."""
     if not has_own_pool(reference):
-        return ()
+        return (LeftOut(NAME, "shared-threads", "the process's threads are not this session's"),)
     parallel = runs_in_parallel(reference)
     if not parallel and (explicit_threads(reference) or facts.physical_cores) == 1:
-        return ()
+        return (LeftOut(NAME, "no-gain", "one thread never waits for another"),)
     keys = (SPINNING, BETWEEN_OPERATORS_SPINNING) if parallel else (SPINNING,)
     config = dict(reference.settings.config)
     if all(config.get(key) == "0" for key in keys):
-        return ()
+        return (LeftOut(NAME, "same-as-reference", "spinning is off"),)
     settings = reference.settings
     for key in keys:
         settings = settings.with_config(key, "0")
     return (
         derive(
             reference,
-            "cpu:spin=off",
+            NAME,
             settings=settings,
             notes="idle threads sleep instead of spinning",
         ),

@@ -13,65 +13,69 @@ from kernels_cuda import (
     TENSORRT,
     NvTensorrtRtxFacts,
     ProviderPlan,
+    ProviderPlans,
     TensorrtFacts,
     nv_tensorrt_rtx_plans,
     tensorrt_plans,
 )
 from ortsel.candidates.derivation import derive
-from ortsel.candidates.facts import CandidateFacts, EngineFacts
+from ortsel.candidates.facts import CandidateFacts, EngineFacts, GpuFacts
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan, Provider
 
 CPU: Final = "CPUExecutionProvider"
 
 
-def tensorrt_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+def tensorrt_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
     """Return the reference on TensorRT; none without facts about the device and its engines.
 
     The two providers can't be in one session, so each takes the other's place.
     """
     named = {provider.name for provider in reference.providers or ()}
-    if facts.gpu is None or facts.engines is None:
+    if not facts.offers(TENSORRT) and not facts.offers(NV_TENSORRT_RTX):
         return ()
     if named and named.isdisjoint({CUDA, TENSORRT, NV_TENSORRT_RTX}):
-        return ()
-    plans: tuple[ProviderPlan, ...] = ()
+        reason = f"the user named {', '.join(sorted(named))}"
+        return (LeftOut("tensorrt", "users-choice", reason),)
+    if facts.gpu is None or facts.engines is None:
+        return (LeftOut("tensorrt", "no-device", "nothing is known of a GPU"),)
+    found = ProviderPlans()
     if facts.offers(TENSORRT) and NV_TENSORRT_RTX not in named:
-        plans = _tensorrt(reference, facts, facts.engines)
+        found = _tensorrt(reference, facts, facts.gpu, facts.engines)
     elif facts.offers(NV_TENSORRT_RTX) and TENSORRT not in named:
-        plans = _nv_tensorrt_rtx(reference, facts, facts.engines)
-    return tuple(_plan(reference, facts, plan) for plan in plans)
+        found = _nv_tensorrt_rtx(reference, facts, facts.gpu, facts.engines)
+    left_out = (LeftOut(f"tensorrt:{one.name}", "no-gain", one.reason) for one in found.left_out)
+    return (*(_plan(reference, facts, plan) for plan in found.plans), *left_out)
 
 
 def _tensorrt(
-    reference: Plan, facts: CandidateFacts, engines: EngineFacts
-) -> tuple[ProviderPlan, ...]:
-    assert facts.gpu is not None
+    reference: Plan, facts: CandidateFacts, gpu: GpuFacts, engines: EngineFacts
+) -> ProviderPlans:
     return tensorrt_plans(
         TensorrtFacts(
-            facts.gpu.hardware,
+            gpu.hardware,
             engines.folder,
             engines.fingerprint,
             engines.shapes,
             _options(reference, TENSORRT),
             has_fixed_addresses=facts.has_fixed_addresses,
         )
-    ).plans
+    )
 
 
 def _nv_tensorrt_rtx(
-    reference: Plan, facts: CandidateFacts, engines: EngineFacts
-) -> tuple[ProviderPlan, ...]:
-    assert facts.gpu is not None
+    reference: Plan, facts: CandidateFacts, gpu: GpuFacts, engines: EngineFacts
+) -> ProviderPlans:
     return nv_tensorrt_rtx_plans(
         NvTensorrtRtxFacts(
-            facts.gpu.hardware,
+            gpu.hardware,
             engines.folder,
             engines.fingerprint,
             engines.shapes,
             _options(reference, NV_TENSORRT_RTX),
             has_fixed_addresses=facts.has_fixed_addresses,
         )
-    ).plans
+    )
 
 
 def _options(reference: Plan, provider: str) -> tuple[tuple[str, str], ...]:

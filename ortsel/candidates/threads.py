@@ -15,6 +15,7 @@ from ortsel.candidates.cpu_settings import (
 )
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.search_space import LeftOut
 from ortsel.plan import Plan
 
 
@@ -28,14 +29,17 @@ def thread_counts(limit: int, physical_cores: int | None) -> tuple[int, ...]:
     return tuple(dict.fromkeys(count for count in counts if 1 <= count <= limit))
 
 
-def thread_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+def thread_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
     """Return the reference with other thread counts.
 
     None where the settings cannot take effect (threads shared by all sessions) or would contradict
     the user's (an affinity per thread fixes their number).
     """
-    if not has_own_pool(reference) or dict(reference.settings.config).get(AFFINITIES):
-        return ()
+    if not has_own_pool(reference):
+        reason = "the process's threads are not this session's"
+        return (LeftOut("cpu:threads", "shared-threads", reason),)
+    if dict(reference.settings.config).get(AFFINITIES):
+        return (LeftOut("cpu:threads", "users-choice", "the user placed each thread"),)
     chosen = explicit_threads(reference)
     return tuple(
         derive(
@@ -44,6 +48,7 @@ def thread_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...
             settings=reference.settings.with_attribute(THREADS, count),
             notes=f"{count} thread{'s'[: count > 1]} within an operator",
         )
-        for count in thread_counts(may_use_threads(reference, facts), facts.physical_cores)
         if count != chosen
+        else LeftOut(f"cpu:threads={count}", "same-as-reference", "the user's own number")
+        for count in thread_counts(may_use_threads(reference, facts), facts.physical_cores)
     )

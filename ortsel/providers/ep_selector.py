@@ -99,16 +99,15 @@ class EpSelector:
         explanation = self._explanation = session.explain()
         facts = CandidateFacts.read(self._model, Plan("reference"), self._config.plugins)
         by_name = {
-            plan.name: plan.providers[0].device
-            for plan in plugin_candidates(facts.reference, facts)
-            if plan.providers
+            plan.name: plan.providers[0].device for plan in _devices_only(facts) if plan.providers
         }
         for workload in explanation.workloads:
             self._winner = by_name.get(workload.plan)
 
 
 def _devices_only(facts: CandidateFacts) -> Sequence[Plan]:
-    return plugin_candidates(facts.reference, facts)
+    offered = plugin_candidates(facts.reference, facts)
+    return [one for one in offered if isinstance(one, Plan)]
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -25,6 +25,10 @@ def names(plans: tuple[Plan, ...]) -> list[str]:
     return [plan.name for plan in plans]
 
 
+def by_name(reference: Plan, found: CandidateFacts) -> dict[str, Plan]:
+    return {plan.name: plan for plan in generate(reference, found)}
+
+
 def with_attributes(**attributes: int | bool) -> Plan:
     return Plan(REFERENCE, settings=SessionSettings(tuple(attributes.items())))
 
@@ -161,9 +165,6 @@ def test_the_names_are_stable() -> None:
     found = evolve(EIGHT_CPUS, providers=(OPENVINO, CPU))
     assert names(generate(PLAIN, found)) == [
         "reference",
-        "openvino:latency",
-        "openvino:latency,threads=8",
-        "openvino:latency,threads=1",
         "variant=onnx-attention",
         "variant=attention-24+prescaled-query",
         "variant=attention-24",
@@ -173,6 +174,10 @@ def test_the_names_are_stable() -> None:
         "variant=multi-head-attention",
         "variant=ort-fusions",
         "cpu:without=MatMulScaleFusion",
+        "openvino:latency",
+        "openvino:latency,threads=8",
+        "openvino:latency,threads=1",
+        "openvino:throughput,threads=8",
         "cpu:threads=8",
         "cpu:threads=4",
         "cpu:threads=1",
@@ -188,13 +193,13 @@ def test_the_names_are_stable() -> None:
 
 
 def test_a_name_stands_for_one_difference() -> None:
-    by_name = {plan.name: plan for plan in generate(PLAIN, EIGHT_CPUS)}
-    assert dict(by_name["cpu:threads=2"].settings.attributes) == {"intra_op_num_threads": 2}
-    assert dict(by_name["cpu:level=basic"].settings.attributes) == {"graph_optimization_level": 1}
-    assert dict(by_name["cpu:spin=off"].settings.config) == {"session.intra_op.allow_spinning": "0"}
-    assert by_name["cpu:without=MatMulScaleFusion"].disabled_optimizers == ("MatMulScaleFusion",)
-    assert by_name["variant=ort-fusions"].variant == "ort-fusions"
-    assert all(plan.notes for name, plan in by_name.items() if name != REFERENCE)
+    found = by_name(PLAIN, EIGHT_CPUS)
+    assert dict(found["cpu:threads=2"].settings.attributes) == {"intra_op_num_threads": 2}
+    assert dict(found["cpu:level=basic"].settings.attributes) == {"graph_optimization_level": 1}
+    assert dict(found["cpu:spin=off"].settings.config) == {"session.intra_op.allow_spinning": "0"}
+    assert found["cpu:without=MatMulScaleFusion"].disabled_optimizers == ("MatMulScaleFusion",)
+    assert found["variant=ort-fusions"].variant == "ort-fusions"
+    assert all(plan.notes for name, plan in found.items() if name != REFERENCE)
 
 
 def test_one_cpu_and_one_thread_leave_nothing_to_try_with_threads() -> None:
@@ -361,14 +366,13 @@ def test_openvino_is_offered_where_it_is_installed_and_the_user_left_it_open(
 def test_openvino_computes_exactly_and_keeps_the_users_options() -> None:
     given_options = (Provider(OPENVINO, (("precision", "FP32"), ("cache_dir", "x"))),)
     found = evolve(EIGHT_CPUS, providers=(OPENVINO, CPU))
-    exact = generate(PLAIN, found)[1].providers
-    kept = generate(Plan(REFERENCE, given_options), found)[1].providers
+    exact = by_name(PLAIN, found)["openvino:latency"].providers
+    kept = by_name(Plan(REFERENCE, given_options), found)["openvino:latency"].providers
     assert exact is not None
     assert kept is not None
     assert dict(exact[0].options) == {
         "device_type": "CPU",
-        "precision": "ACCURACY",
-        "load_config": '{"CPU":{"PERFORMANCE_HINT":"LATENCY"}}',
+        "load_config": '{"CPU":{"INFERENCE_PRECISION_HINT":"f32","PERFORMANCE_HINT":"LATENCY"}}',
     }
     assert exact[1].name == CPU
     assert dict(kept[0].options)["precision"] == "FP32"
