@@ -92,7 +92,7 @@ def _attention(
     )
     by_split = writer.op(
         "MatMul",
-        writer.op("Reshape", grouped, row_shape),
+        writer.reshape(grouped, row_shape),
         writer.op("Transpose", keys, perm=swapped(rank + 1)),
     )
     scores = _keys_together(writer, by_split, rank)
@@ -156,7 +156,7 @@ def _split(writer: NodeWriter, value: "ir.Value", size: "ir.Value", rank: int) -
         size,
         writer.dimension(value, rank - 1),
     )
-    return writer.op("Reshape", value, shape)
+    return writer.reshape(value, shape)
 
 
 def _padded(writer: NodeWriter, value: "ir.Value", missing: "ir.Value", rank: int) -> "ir.Value":
@@ -177,7 +177,7 @@ def _keys_together(writer: NodeWriter, scores: "ir.Value", rank: int) -> "ir.Val
     by_row = writer.op("Transpose", scores, perm=order)
     keys = writer.op("Mul", writer.integers(SPLITS), writer.dimension(by_row, rank))
     shape = writer.join(writer.leading_dimensions(by_row, rank + 1, 2), keys)
-    return writer.op("Reshape", by_row, shape)
+    return writer.reshape(by_row, shape)
 
 
 def _keys_apart(writer: NodeWriter, scores: "ir.Value", rank: int) -> "ir.Value":
@@ -186,7 +186,7 @@ def _keys_apart(writer: NodeWriter, scores: "ir.Value", rank: int) -> "ir.Value"
     size = writer.op("Div", writer.dimension(scores, rank - 1), splits)
     shape = writer.join(writer.leading_dimensions(scores, rank, 1), splits, size)
     order = [*range(rank - 2), rank - 1, rank - 2, rank]
-    return writer.op("Transpose", writer.op("Reshape", scores, shape), perm=order)
+    return writer.op("Transpose", writer.reshape(scores, shape), perm=order)
 
 
 def _zero(writer: NodeWriter) -> "ir.Value":

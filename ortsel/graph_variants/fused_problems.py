@@ -251,7 +251,7 @@ def _padding(writer: NodeWriter, padding: "ir.Value", filter_value: float) -> "i
     added = writer.op("Where", visible, writer.number(0.0), writer.number(filter_value))
     sizes = [writer.dimension(added, axis) for axis in range(rank)]
     ones = [writer.integers(1)] * (RANK_WITH_HEADS - rank)
-    return writer.op("Reshape", added, writer.join(sizes[0], *ones, *sizes[1:]))
+    return writer.reshape(added, writer.join(sizes[0], *ones, *sizes[1:]))
 
 
 def _biased(

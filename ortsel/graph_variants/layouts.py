@@ -59,14 +59,14 @@ def with_heads(writer: NodeWriter, tensor: Tensor) -> "ir.Value":
     heads = writer.integers(tensor.heads)
     sizes = [writer.dimension(tensor.value, axis) for axis in range(3)]
     shape = writer.join(*sizes[:2], heads, writer.op("Div", sizes[2], heads))
-    return writer.op("Reshape", tensor.value, shape)
+    return writer.reshape(tensor.value, shape)
 
 
 def merged(writer: NodeWriter, value: "ir.Value") -> "ir.Value":
     """Write a tensor of batch, tokens, heads, size with the last two as one."""
     sizes = [writer.dimension(value, axis) for axis in range(4)]
     shape = writer.join(*sizes[:2], writer.op("Mul", *sizes[2:]))
-    return writer.op("Reshape", value, shape)
+    return writer.reshape(value, shape)
 
 
 def swapped(rank: int) -> list[int]:

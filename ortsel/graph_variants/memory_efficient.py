@@ -118,7 +118,7 @@ def _joined(
         shape = [sizes[1], together, writer.op("Mul", sizes[2], sizes[4])]
     else:
         shape = [*(sizes[axis] for axis in leading), together, sizes[rank]]
-    joined = writer.op("Reshape", writer.op("Transpose", parts, perm=order), writer.join(*shape))
+    joined = writer.reshape(writer.op("Transpose", parts, perm=order), writer.join(*shape))
     zero, one = (writer.constant(np.array(number)) for number in (0, 1))
     number = writer.op("Range", zero, writer.op("Squeeze", tokens), one)
     repeated = writer.op("Sub", together, tokens)

@@ -52,7 +52,7 @@ def emit_multi_head(problem: AttentionProblem, *, keys_flat: bool) -> "tuple[ir.
     if problem.result.layout is Layout.HEADS_FIRST:
         shape = [writer.dimension(result, axis) for axis in (0, 1)]
         size = writer.op("Div", writer.dimension(result, 2), writer.integers(heads))
-        split = writer.op("Reshape", result, writer.join(*shape, writer.integers(heads), size))
+        split = writer.reshape(result, writer.join(*shape, writer.integers(heads), size))
         result = writer.op("Transpose", split, perm=[0, 2, 1, 3])
     return result, *problem.presents
 

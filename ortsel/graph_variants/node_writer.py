@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 AXES_OF_MAXIMA_AS_INPUT = 18
 """The operator set from which ReduceMax takes its axes as an input."""
+RESHAPE_TO_EMPTY = 14
+"""The operator set from which Reshape can take 0 for a size rather than for "as it was"."""
 
 
 class NodeWriter:
@@ -74,6 +76,12 @@ class NodeWriter:
         import numpy as np
 
         return self.constant(np.array(value, np.float32))
+
+    def reshape(self, value: "ir.Value", shape: "ir.Value") -> "ir.Value":
+        """Write a tensor in a shape that was computed, in which 0 is a size."""
+        if self._opset >= RESHAPE_TO_EMPTY:
+            return self.op("Reshape", value, shape, allowzero=1)
+        return self.op("Reshape", value, shape)
 
     def dimension(self, value: "ir.Value", axis: int) -> "ir.Value":
         """Write the size of an axis that counts from the front, as a vector of one integer."""

@@ -71,10 +71,13 @@ def scale_query(site: FusedAttention) -> None:
 
 def ensures_prescaled(before: Census, after: Census) -> str:
     """Multiplications were added, and attention stayed."""
-    scales = [census["Mul"] + census["Div"] + census[FUSED_PRODUCT] for census in (before, after)]
-    if scales[1] < scales[0] or before == after:
+    # A chain may have had as many multiplications before: by a scalar.
+    if not after["Mul"] or (after["Mul"] <= before["Mul"] and not after["Softmax"]):
         return "no query was scaled"
-    for name in (MULTI_HEAD_ATTENTION, "Attention"):
+    products = [census["MatMul"] + census[FUSED_PRODUCT] for census in (before, after)]
+    if products[0] != products[1]:
+        return f"{products[0]} products became {products[1]}"
+    for name in (MULTI_HEAD_ATTENTION, "Attention", "Softmax"):
         if after[name] != before[name]:
             return f"{before[name]} nodes of {name} became {after[name]}"
     return ""

@@ -69,10 +69,10 @@ def grouped_rows(writer: NodeWriter, problem: AttentionProblem, value: "ir.Value
     sizes = [writer.dimension(value, axis) for axis in range(4)]
     rows = writer.op("Mul", sizes[2], writer.integers(problem.group))
     heads = writer.integers(problem.key.heads or 1)
-    return writer.op("Reshape", value, writer.join(sizes[0], heads, rows, sizes[3]))
+    return writer.reshape(value, writer.join(sizes[0], heads, rows, sizes[3]))
 
 
 def ungrouped_rows(writer: NodeWriter, like: "ir.Value", value: "ir.Value") -> "ir.Value":
     """Undo `grouped_rows` on a product of what `like` was grouped to."""
     sizes = [writer.dimension(like, axis) for axis in range(3)]
-    return writer.op("Reshape", value, writer.join(*sizes, writer.dimension(value, 3)))
+    return writer.reshape(value, writer.join(*sizes, writer.dimension(value, 3)))
