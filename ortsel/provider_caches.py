@@ -2,19 +2,27 @@
 
 OpenVINO and TensorRT compile a model at load time, for seconds to minutes, and can keep the result.
 A cache changes how fast a session starts, never what it computes, so it is no part of a plan and of
-no key: it is added when a plan's session is built to serve. Only an existing folder is used; the
-offline builder makes it, and ships it with the decisions.
+no key: it is added when a plan's session is built to serve. Only a provider's existing folder is
+used; the offline builder makes it, and ships it with the decisions.
 
 TensorRT's engines are not keyed by every option, so each plan has a folder of its own there.
 """
 
 import json
 from pathlib import Path
+from typing import Final
 
 from attrs import evolve
 
 from ortsel.plan import Plan, Provider
 from spec.canonical_json import canonical, digest
+
+FOLDERS: Final = {
+    "OpenVINOExecutionProvider": "openvino",
+    "TensorrtExecutionProvider": "tensorrt",
+    "NvTensorRTRTXExecutionProvider": "tensorrt-rtx",
+}
+"""Folder of each provider that can keep compiled models."""
 
 
 def cache_folder(store: str | None) -> Path | None:
@@ -47,23 +55,24 @@ def with_caches(plan: Plan, folder: Path | None) -> Plan:
 
 
 def _cached(provider: Provider, plan: Plan, folder: Path) -> Provider:
+    place = folder / FOLDERS.get(provider.name, "")
+    if provider.name not in FOLDERS or not place.is_dir():
+        return provider
     given = dict(provider.options)
     match provider.name:
         case "OpenVINOExecutionProvider":
-            ours = {} if _has_own_cache(given) else {"cache_dir": str(folder / "openvino")}
+            ours = {} if _has_own_cache(given) else {"cache_dir": str(place)}
         case "TensorrtExecutionProvider":
-            own = str(folder / "tensorrt" / digest(canonical(plan.parts()))[:32])
+            own = str(place / digest(canonical(plan.parts()))[:32])
             ours = {
                 "trt_engine_cache_enable": "1",
                 "trt_engine_cache_path": own,
                 "trt_timing_cache_enable": "1",
                 "trt_timing_cache_path": own,
             }
-        case "NvTensorRTRTXExecutionProvider":
-            ours = {"nv_runtime_cache_path": str(folder / "tensorrt-rtx")}
         case _:
-            return provider
-    return Provider(provider.name, tuple((ours | given).items()))
+            ours = {"nv_runtime_cache_path": str(place)}
+    return evolve(provider, options=tuple((ours | given).items()))
 
 
 def _has_own_cache(options: dict[str, str]) -> bool:

@@ -65,11 +65,12 @@ def build(
     tasks = plan_tasks(value)
     folder = value.output
     try:
-        layout.prepare(folder)
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         with locked(folder / layout.LOCK_NAME), Journal(folder / layout.JOURNAL_NAME) as journal:
             run = _Run(value, tasks, journal, runner, progress, time.monotonic())
             run.resume()
             run.execute()
+            layout.tidy(folder)
             journal.finish()
             report = run.report(name)
             write_document(folder / layout.REPORT_NAME, report.document())

@@ -1,17 +1,21 @@
 """A winner's compiled model, through ONNX Runtime's own compiler, where its provider compiles.
 
 The result is a model of its own whose nodes are compiled already (EPContext). Nobody loads it
-unasked: whoever wants it names it in place of the model, with the same provider.
+unasked: whoever wants it names it in place of the model, with the same provider. It is loaded once
+here, since there are providers that compile on a machine what they cannot load there.
 """
 
 import os
 from pathlib import Path
 from typing import Final
 
+from attrs import evolve
+
 from ortsel.builder.layout import COMPILED_NAME
 from ortsel.builder.task import Warmed
 from ortsel.cli.one_line import one_line
 from ortsel.plan import Plan
+from ortsel.session_builder import build_session
 from ortsel.session_settings import build_options
 
 KIND: Final = "ep-context"
@@ -30,6 +34,7 @@ def compile_winner(model: Path, plan: Plan, folder: Path, name: str) -> Warmed:
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _compile(model, plan, unfinished)
+        build_session(unfinished, evolve(plan, disabled_optimizers=()))
         os.replace(unfinished, target)
     except Exception as error:  # noqa: BLE001
         # Whatever a provider's compiler raises: the decision stands without its result.

@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from ortsel.candidates import CandidateFacts
+from ortsel.candidates import REFERENCE, CandidateFacts
 from ortsel.candidates.generation import FAMILIES, Family, generate
 from ortsel.errors import UsageError
 from ortsel.plan import Plan
@@ -38,10 +38,16 @@ class Families:
 
     def __call__(self, facts: CandidateFacts) -> tuple[Plan, ...]:
         """Return the reference and the plans of these families; of all where none is named."""
+        plans = generate(facts.reference, facts)
         if not self.names:
-            return generate(facts.reference, facts)
-        chosen = (family for name, family in BY_NAME.items() if name in self.names)
-        return (facts.reference, *(plan for one in chosen for plan in one(facts.reference, facts)))
+            return plans
+        made = {
+            one.name
+            for name in self.names
+            for one in BY_NAME[name](facts.reference, facts)
+            if isinstance(one, Plan)
+        }
+        return tuple(plan for plan in plans if plan.name == REFERENCE or plan.name in made)
 
 
 def families(*names: str) -> Families:

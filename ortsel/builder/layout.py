@@ -1,7 +1,10 @@
 """What a build leaves in its output folder, and under which names."""
 
+import contextlib
 from pathlib import Path
 from typing import Final
+
+from ortsel.provider_caches import FOLDERS
 
 STORE_NAME: Final = "decisions.sqlite3"
 """The store: what a session is given as `SelectionConfig.store`."""
@@ -21,4 +24,12 @@ ARTIFACTS: Final = (VARIANTS_NAME, CACHES_NAME, COMPILED_NAME)
 
 def prepare(folder: Path) -> None:
     """Make the folders that searches fill. Raises `OSError`."""
-    (folder / CACHES_NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in FOLDERS.values():
+        (folder / CACHES_NAME / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def tidy(folder: Path) -> None:
+    """Remove folders of caches that hold nothing: where one is, every start writes into it."""
+    for place in (*(folder / CACHES_NAME).glob("*"), folder / CACHES_NAME):
+        with contextlib.suppress(OSError):
+            place.rmdir()

@@ -10,9 +10,11 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from ortsel.builder.build_spec import BuildSpec, ModelSpec, ShapeChoice
+from ortsel.builder.families import Families
 from ortsel.builder.sample_feeds import find_samples, read_samples
 from ortsel.builder.spec_errors import BuildSpecError, SpecProblem
 from ortsel.builder.task import Samples, Task, task_id
+from ortsel.candidates import CandidateFacts, candidate_plans
 from ortsel.cli.errors import OpenDimensionsError, UnusableFileError
 from ortsel.cli.model_inputs import ModelInput, read_inputs
 from ortsel.cli.one_line import one_line
@@ -21,6 +23,8 @@ from ortsel.cli.shapes import ShapeArgument, resolve_shapes
 from ortsel.environment import read_environment
 from ortsel.errors import UsageError
 from ortsel.model_content import UnknownContentError, content_hash
+from ortsel.providers.plugin import PluginLibraryError
+from ortsel.reference_plan import reference_plan
 from spec.canonical_json import Json, canonical, digest
 
 MOST_WORKLOADS: Final = 10_000
@@ -33,7 +37,9 @@ _CHUNK: Final = 1 << 20
 class _Model:
     """What one model wants to be fed, and what it is."""
 
-    digest: str
+    content: str
+    candidates: str
+    """Digest of the plans that a search would try. Another release has others, and another key."""
     inputs: tuple[ModelInput, ...]
     replaceable: tuple[ModelInput, ...]
 
@@ -106,13 +112,13 @@ class _Planner:
             return None
         inputs = read_inputs(session.get_inputs())
         replaceable = read_inputs(session.get_overridable_initializers())
-        del session
         try:
             content = content_hash(spec.path).digest
-        except UnknownContentError as error:
-            self.wrong(spec.line, place, f"{spec.name}: {error}", "a model that can be read")
+            candidates = _candidates_digest(spec, session.get_providers())
+        except (UnknownContentError, PluginLibraryError) as error:
+            self.wrong(spec.line, place, f"{spec.name}: {error}", "a model that can be tuned")
             return None
-        return _Model(content, inputs, replaceable)
+        return _Model(content, candidates, inputs, replaceable)
 
     def providers(self, spec: ModelSpec) -> bool:
         import onnxruntime
@@ -196,6 +202,25 @@ def _plain_session(spec: ModelSpec) -> Any:
     )
 
 
+def _candidates_digest(spec: ModelSpec, reported: Sequence[str]) -> str:
+    from ortsel.session_options import SessionOptions
+
+    settings = spec.settings
+    options = SessionOptions()
+    if settings.threads is not None:
+        options.intra_op_num_threads = settings.threads
+    reference = reference_plan(
+        reported,
+        [provider.name for provider in settings.providers] or None,
+        [dict(provider.options) for provider in settings.providers] or None,
+        options,
+        (),
+    )
+    facts = CandidateFacts.read(spec.path, reference)
+    plans = candidate_plans(reference, facts, Families(settings.families))
+    return digest(canonical([{plan.name: plan.parts()} for plan in plans]))
+
+
 def _named(shapes: Sequence[ShapeChoice], message: str) -> ShapeChoice | None:
     """Return the choice that a message speaks of, when it is plain which one."""
     found = [one for one in shapes if f"{one.name}=" in message or repr(one.name) in message]
@@ -215,12 +240,12 @@ def _task(
     parts: dict[str, Json] = {
         "bound": settings.bound,
         "budget_ms": round(settings.budget_s * 1000),
+        "candidates": model.candidates,
         "environment": environment,
         "ep_context": settings.ep_context,
-        "families": list(settings.families),
         "fills": dict(spec.fills),
         "min_speedup": None if speedup is None else [speedup.numerator, speedup.denominator],
-        "model": model.digest,
+        "model": model.content,
         "providers": [[one.name, dict(one.options)] for one in settings.providers],
         "samples": None if samples is None else _samples_digest(samples),
         "seed": settings.seed,

@@ -1,6 +1,6 @@
 """The search behind one task, in the process that was started for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
@@ -20,7 +20,9 @@ from ortsel.cli.search import SearchOptions, SearchResult, open_session, search
 from ortsel.errors import OrtselError
 from ortsel.plan import Plan
 from ortsel.progress import Progress
+from ortsel.provider_caches import with_caches
 from ortsel.selection_config import SelectionMode
+from ortsel.session_builder import build_session
 
 Warm: TypeAlias = Callable[[Path], tuple[Warmed, ...]]
 
@@ -55,7 +57,7 @@ def search_task(
         plan = heard.plans.get(result.explanation.plan)
         if plan is None:
             return ()
-        made = [*_written(folder, before), *_missing_cache(plan, folder)]
+        made = [*_written(task, plan, folder, before), *_missing_cache(plan, folder)]
         if task.ep_context:
             made.append(compile_winner(Path(task.model), plan, folder, task.id))
         return tuple(made)
@@ -118,29 +120,60 @@ def _outcome(task: Task, result: SearchResult) -> Outcome:
     )
 
 
-def _files(folder: Path) -> frozenset[Path]:
+def _files(folder: Path) -> dict[Path, tuple[int, int, int]]:
+    """Return what was made for the deployment so far, with what changes when it is written anew."""
     made = (path for name in (CACHES_NAME, VARIANTS_NAME) for path in (folder / name).rglob("*"))
-    return frozenset(path for path in made if path.is_file())
-
-
-def _written(folder: Path, before: frozenset[Path]) -> list[Warmed]:
-    kinds = {CACHES_NAME: "provider-cache", VARIANTS_NAME: "graph-variant"}
-    found: list[Warmed] = []
-    for path in sorted(_files(folder) - before):
-        inside = path.relative_to(folder)
-        found.append(Warmed(kinds[inside.parts[0]], inside.as_posix(), "for the plan that serves"))
+    found = {}
+    for path in made:
+        if path.is_file():
+            status = path.stat()
+            found[path] = (status.st_mtime_ns, status.st_ino, status.st_size)
     return found
 
 
-def _missing_cache(plan: Plan, folder: Path) -> list[Warmed]:
-    """Say why a provider that can keep compiled models left none."""
-    if plan.name == REFERENCE and plan.providers is not None:
-        from ortsel.provider_caches import with_caches
+def _written(task: Task, plan: Plan, folder: Path, before: Collection[Path]) -> list[Warmed]:
+    """Return what the search left for the deployment, and remove what will not serve there."""
+    now = _files(folder)
+    made = [path for path in sorted(now) if path not in before]
+    unused = _unused(task, plan, folder) if any(_is_cache(path, folder) for path in made) else ""
+    found: list[Warmed] = []
+    for path in made:
+        inside = path.relative_to(folder).as_posix()
+        if not _is_cache(path, folder):
+            found.append(Warmed("graph-variant", inside, "for the plan that serves"))
+        elif unused:
+            path.unlink(missing_ok=True)
+            found.append(Warmed("provider-cache", "", unused))
+        else:
+            found.append(Warmed("provider-cache", inside, "for the plan that serves"))
+    return found
 
-        if with_caches(plan, folder / CACHES_NAME) is not plan:
-            reason = (
-                "the reference is plain ONNX Runtime's session: its cache is where the options of "
-                "its provider put it"
-            )
-            return [Warmed("provider-cache", "", reason)]
-    return []
+
+def _unused(task: Task, plan: Plan, folder: Path) -> str:
+    """Load the plan once more; return why its cache is of no use, empty where it was used."""
+    before = _files(folder)
+    try:
+        session = build_session(task.model, with_caches(plan, folder / CACHES_NAME))
+    except Exception as error:  # noqa: BLE001
+        # A provider may raise anything over a file that it wrote itself.
+        return one_line(f"the plan does not load from it: {error}", 300)
+    del session
+    after = _files(folder)
+    if any(after.get(path) != status for path, status in before.items()):
+        return "the provider compiled anew and wrote it again when the plan was loaded once more"
+    return ""
+
+
+def _is_cache(path: Path, folder: Path) -> bool:
+    return path.is_relative_to(folder / CACHES_NAME)
+
+
+def _missing_cache(plan: Plan, folder: Path) -> list[Warmed]:
+    """Say why a provider that can keep compiled models left none for the reference."""
+    if plan.name != REFERENCE or with_caches(plan, folder / CACHES_NAME) is plan:
+        return []
+    reason = (
+        "the reference is plain ONNX Runtime's session: its cache is where the options of its "
+        "provider put it"
+    )
+    return [Warmed("provider-cache", "", reason)]

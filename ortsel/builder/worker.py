@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 import attrs
 
-from ortsel.builder.layout import STORE_NAME
+from ortsel.builder import layout
 from ortsel.builder.task import Outcome, Status, Task, outcome_document, task_from_text
 from ortsel.progress import Progress
 
@@ -36,8 +36,9 @@ def run_task(
     """
     from ortsel.builder.task_search import search_task
 
+    layout.prepare(folder)
     started_ns = time.monotonic_ns()
-    outcome, warm = search_task(task, folder / STORE_NAME, listen)
+    outcome, warm = search_task(task, folder / layout.STORE_NAME, listen)
     elapsed_s = (time.monotonic_ns() - started_ns) / SECOND_NS
     outcome = attrs.evolve(outcome, elapsed_s=elapsed_s, host=platform.node())
     ended(outcome)
