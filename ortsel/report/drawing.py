@@ -7,16 +7,10 @@ marker colours, which become the page's variables, and its text stays text in th
 import io
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from typing import Any, Final
 
 PLAN_COLOURS: Final = 7
 """Colours for plans; further plans share the last, and are told apart by their number."""
@@ -40,23 +34,47 @@ def plan_colour(number: int) -> str:
     return f"#00f01{min(number, PLAN_COLOURS - 1)}"
 
 
-def new_axes(width: float, height: float) -> "tuple[Figure, Axes]":
-    """Return a figure of this size in CSS pixels and axes that fill it, in pixel coordinates.
+class Sheet:
+    """A figure of this size in CSS pixels; the origin is at the top left, as in a page.
 
-    The origin is at the top left, as in a page.
+    Artists stand on the figure itself. Axes would be most of the time that a drawing takes, for
+    ticks and scales that no figure of a report uses.
     """
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set_xlim(0, width)
-    axes.set_ylim(height, 0)
-    return figure, axes
+    def __init__(self, width: float, height: float) -> None:
+        from matplotlib.figure import Figure
+        from matplotlib.transforms import Affine2D
+
+        self.figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
+        self._pixels = Affine2D().scale(1, -1).translate(0, height)
+
+    def plot(
+        self, xs: Sequence[float], ys: Sequence[float], marker: str = "", **style: object
+    ) -> None:
+        """Draw a line through points; with a marker, the marker at each instead."""
+        from matplotlib.lines import Line2D
+
+        options: dict[str, Any] = dict(style)
+        if marker:
+            options |= {"marker": marker, "ls": "none"}
+        self.figure.add_artist(Line2D(xs, ys, transform=self._pixels, **options), clip=False)
+
+    def text(self, x: float, y: float, words: str, **style: object) -> None:
+        """Write words at a point."""
+        options: dict[str, Any] = dict(style)
+        self.figure.text(x, y, words, transform=self._pixels, **options)
+
+    def rectangle(self, x: float, y: float, width: float, height: float, **style: object) -> None:
+        """Draw a rectangle by its upper left corner."""
+        from matplotlib.patches import Rectangle
+
+        options: dict[str, Any] = dict(style)
+        box = Rectangle((x, y), width, height, transform=self._pixels, **options)
+        self.figure.add_artist(box, clip=False)
 
 
 @contextmanager
-def drawing(salt: str) -> "Iterator[None]":
+def drawing(salt: str) -> Iterator[None]:
     """Set what figures of a page need: text as text, names never taken for formulas.
 
     `salt` keeps the identifiers of one figure apart from those of every other on the page.
@@ -78,9 +96,10 @@ def drawing(salt: str) -> "Iterator[None]":
         yield
 
 
-def to_svg(figure: "Figure", title: str, kind: str) -> str:
+def to_svg(sheet: Sheet, title: str, kind: str) -> str:
     """Return the figure as an SVG element with a title for those who cannot see it."""
     buffer = io.StringIO()
+    figure = sheet.figure
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     width, height = figure.get_size_inches() * _DPI

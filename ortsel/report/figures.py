@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -20,17 +20,14 @@ from ortsel.report.drawing import (
     REFERENCE,
     SOFT,
     SURFACE,
+    Sheet,
     drawing,
-    new_axes,
     plan_colour,
     to_svg,
 )
 from ortsel.report.map_layout import MapLayout
 from ortsel.report.shown_text import TIMES, as_float, plain, speedup_words, unit_for
 from spec.report import CandidateReport, Outcome
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_ROWS: Final = 24
 """Candidates that a figure draws; the table beside it has all."""
@@ -84,52 +81,48 @@ class WinnerMap(Drawing):
         cell_width = min(116.0, (form.width - left) / len(layout.column_labels) - 4)
         cell_height = 46
         height = top + len(layout.row_labels) * (cell_height + 4) + 4
-        figure, axes = new_axes(form.width, height)
+        sheet = Sheet(form.width, height)
         small = 11 if cell_width < _SMALL_CELL else 13
         names = [f"{layout.row_axis} ↓"] if layout.row_axis else []
         names += [f"{layout.column_axis} →"] if layout.column_axis else []
-        axes.text(0, 10, "    ".join(names), color=SOFT, fontsize=12, va="center")
+        sheet.text(0, 10, "    ".join(names), color=SOFT, fontsize=12, va="center")
         for column, label in enumerate(layout.column_labels):
             x = left + column * (cell_width + 4) + cell_width / 2
-            axes.text(x, top - 12, label, color=INK, fontsize=small, ha="center", va="center")
+            sheet.text(x, top - 12, label, color=INK, fontsize=small, ha="center", va="center")
         for row, label in enumerate(layout.row_labels):
             y = top + row * (cell_height + 4)
-            axes.text(
+            sheet.text(
                 left - 10, y + cell_height / 2, label, color=INK, fontsize=small, ha="right",
                 va="center",
             )  # fmt: skip
             for column in range(len(layout.column_labels)):
                 shape = layout.cells.get((row, column))
                 x = left + column * (cell_width + 4)
-                self._cell(axes, shape, x, y, cell_width, cell_height)
-        return to_svg(figure, title, form.kind)
+                self._cell(sheet, shape, x, y, cell_width, cell_height)
+        return to_svg(sheet, title, form.kind)
 
     def _cell(
-        self, axes: "Axes", shape: Shape | None, x: float, y: float, width: float, height: float
+        self, sheet: Sheet, shape: Shape | None, x: float, y: float, width: float, height: float
     ) -> None:
-        from matplotlib.patches import Rectangle
-
         if shape is None:
-            axes.add_patch(
-                Rectangle((x, y), width, height, fill=False, ec=LINE, lw=1, ls=(0, (2, 3)))
-            )
+            sheet.rectangle(x, y, width, height, fill=False, ec=LINE, lw=1, ls=(0, (2, 3)))
             return
         colour = REFERENCE
         if not shape.serves_reference:
             colour = plan_colour(self.numbers[shape.winner])
-        axes.add_patch(Rectangle((x, y), width, height, fc=colour, ec="none", alpha=0.2))
-        axes.add_patch(Rectangle((x, y), 4, height, fc=colour, ec="none"))
+        sheet.rectangle(x, y, width, height, fc=colour, ec="none", alpha=0.2)
+        sheet.rectangle(x, y, 4, height, fc=colour, ec="none")
         middle = x + 2 + width / 2
         if shape.record is None:
-            axes.text(middle, y + height / 2, "open", color=SOFT, ha="center", va="center")
+            sheet.text(middle, y + height / 2, "open", color=SOFT, ha="center", va="center")
             return
         size = 12 if width < _SMALL_CELL else 15
         main = f"1{TIMES}" if shape.serves_reference else speedup_words(shape.ratio)
         sub = "ref." if shape.serves_reference else f"plan {self.numbers[shape.winner] + 1}"
-        axes.text(
+        sheet.text(
             middle, y + 16, main, color=INK, fontsize=size, ha="center", va="center", weight="bold"
         )
-        axes.text(middle, y + 34, sub, color=SOFT, fontsize=11, ha="center", va="center")
+        sheet.text(middle, y + 34, sub, color=SOFT, fontsize=11, ha="center", va="center")
 
 
 @frozen
@@ -151,7 +144,7 @@ class CandidateChart(Drawing):
         narrow = form.width < _NARROW
         pitch, top = (42, 8) if narrow else (28, 8)
         height = top + len(self.rows) * pitch + 44
-        figure, axes = new_axes(form.width, height)
+        sheet = Sheet(form.width, height)
         left = 10 if narrow else 240
         right = form.width - (12 if narrow else 96)
         ticks, place = self._scale(left, right, 4 if narrow else 7)
@@ -164,53 +157,53 @@ class CandidateChart(Drawing):
             one = tick == 1
             style: dict[str, Any] = {"color": SOFT if one else LINE, "lw": 1.4 if one else 1}
             for upper, lower in segments:
-                axes.plot([x, x], [upper, lower], **style)
-            axes.text(
+                sheet.plot([x, x], [upper, lower], **style)
+            sheet.text(
                 x, bottom + 12, f"{float(tick):g}{TIMES}", color=INK if one else SOFT, fontsize=12,
                 ha="center", va="center", weight="bold" if one else "normal",
             )  # fmt: skip
-        axes.text(
+        sheet.text(
             (left + right) / 2, bottom + 30, "time over the reference's; left is faster",
             color=SOFT, fontsize=12, ha="center", va="center",
         )  # fmt: skip
         unit = unit_for(self.search.reference_ns or 0)
         for number, candidate in enumerate(self.rows):
             y = top + number * pitch + (30 if narrow else pitch / 2)
-            self._row(axes, candidate, y, place)
+            self._row(sheet, candidate, y, place)
             name = plain(candidate.name, 34)
             chosen = candidate.name == self.search.report.winner
             time_ns = time_beside_reference(candidate, self.search)
             time = "" if time_ns is None else f"{unit.words(time_ns)} {unit.name}"
             y_text = y - 16 if narrow else y
-            axes.text(
+            sheet.text(
                 left if narrow else left - 14, y_text, name, color=INK, fontsize=13, va="center",
                 ha="left" if narrow else "right", weight="bold" if chosen else "normal",
             )  # fmt: skip
-            axes.text(
+            sheet.text(
                 form.width - 2, y_text, time, color=INK, fontsize=13, ha="right", va="center",
                 weight="bold" if chosen else "normal",
             )  # fmt: skip
-        return to_svg(figure, title, form.kind)
+        return to_svg(sheet, title, form.kind)
 
-    def _row(self, axes: "Axes", candidate: CandidateReport, y: float, place: "Scale") -> None:
+    def _row(self, sheet: Sheet, candidate: CandidateReport, y: float, place: "Scale") -> None:
         ratio = candidate.ratio or Fraction(1)
         spread = candidate.dispersion or Fraction(0)
         colour = self.colours.get(candidate.name, SOFT)
         if candidate.outcome is Outcome.REFERENCE:
             colour = REFERENCE
         low, high = ratio * (1 - min(spread, Fraction(19, 20))), ratio * (1 + spread)
-        axes.plot(
+        sheet.plot(
             [place(low), place(high)], [y, y], color=colour, lw=3, solid_capstyle="round",
             alpha=0.55,
         )  # fmt: skip
         if candidate.outcome in REJECTED:
-            axes.plot([place(ratio)], [y], "x", color=BAD, ms=8, mew=2.2)
+            sheet.plot([place(ratio)], [y], "x", color=BAD, ms=8, mew=2.2)
         elif candidate.outcome in (Outcome.NOISY, Outcome.SKIPPED):
-            axes.plot([place(ratio)], [y], "o", mfc=SURFACE, mec=colour, ms=8, mew=2)
+            sheet.plot([place(ratio)], [y], "o", mfc=SURFACE, mec=colour, ms=8, mew=2)
         elif candidate.outcome is Outcome.REFERENCE:
-            axes.plot([place(ratio)], [y], "s", color=colour, ms=8, mec="none")
+            sheet.plot([place(ratio)], [y], "s", color=colour, ms=8, mec="none")
         else:
-            axes.plot([place(ratio)], [y], "o", color=colour, ms=10, mec="none")
+            sheet.plot([place(ratio)], [y], "o", color=colour, ms=10, mec="none")
 
     def _scale(self, left: float, right: float, most: int) -> "tuple[tuple[Fraction, ...], Scale]":
         ends = [Fraction(1)]
@@ -285,7 +278,7 @@ class Timeline(Drawing):
         """Return the SVG: the served plan's speed-up per search, and what was taken back."""
         narrow = form.width < _NARROW
         height, top, bottom, left, right = 190, 28, 136, 46.0, form.width - 16.0
-        figure, axes = new_axes(form.width, height)
+        sheet = Sheet(form.width, height)
         searches = self.shape.searches
         times = [one.created_s for one in searches] + [
             one.created_s for one in self.shape.withdrawals
@@ -306,11 +299,11 @@ class Timeline(Drawing):
             part = float((min(max(speed, lowest), highest) - lowest) / (highest - lowest))
             return bottom - part * (bottom - top)
 
-        axes.text(0, 10, "speed-up of the search's winner", color=SOFT, fontsize=12, va="center")
+        sheet.text(0, 10, "speed-up of the search's winner", color=SOFT, fontsize=12, va="center")
         for speed in _speed_ticks(highest):
             y, one = up(speed), speed == 1
-            axes.plot([left, right], [y, y], color=SOFT if one else LINE, lw=1.2 if one else 1)
-            axes.text(
+            sheet.plot([left, right], [y, y], color=SOFT if one else LINE, lw=1.2 if one else 1)
+            sheet.text(
                 left - 8,
                 y,
                 f"{float(speed):g}{TIMES}",
@@ -320,30 +313,30 @@ class Timeline(Drawing):
                 va="center",
             )
         points = [across(one.created_s) for one in searches]
-        axes.plot(points, [up(one) for one in speeds], color=LINE, lw=2)
+        sheet.plot(points, [up(one) for one in speeds], color=LINE, lw=2)
         late = {one.created_s for one in self.shape.slowdowns}
         for search, speed, spread, x in zip(searches, speeds, spreads, points, strict=True):
             served = search.report.winner
             colour = self.colours.get(served, SOFT)
             ends = [up(speed * (1 - min(spread, _HALF))), up(speed * (1 + spread))]
-            axes.plot([x, x], ends, color=colour, lw=3, alpha=0.55)
+            sheet.plot([x, x], ends, color=colour, lw=3, alpha=0.55)
             kind = "s" if speed == 1 else "o"
-            axes.plot([x], [up(speed)], kind, color=colour, ms=9, mec="none")
+            sheet.plot([x], [up(speed)], kind, color=colour, ms=9, mec="none")
             if search.created_s in late:
-                axes.plot([x], [up(speed) + 14], "^", color=BAD, ms=8, mec="none")
+                sheet.plot([x], [up(speed) + 14], "^", color=BAD, ms=8, mec="none")
         for withdrawal in self.shape.withdrawals:
             x = across(withdrawal.created_s)
-            axes.plot([x, x], [top, bottom], color=BAD, lw=1.5, ls=(0, (3, 3)))
-            axes.plot([x], [bottom], "x", color=BAD, ms=8, mew=2.2)
-        self._dates(axes, sorted(set(times)), across, bottom + 16, 100 if narrow else 120)
-        axes.text(
+            sheet.plot([x, x], [top, bottom], color=BAD, lw=1.5, ls=(0, (3, 3)))
+            sheet.plot([x], [bottom], "x", color=BAD, ms=8, mew=2.2)
+        self._dates(sheet, sorted(set(times)), across, bottom + 16, 100 if narrow else 120)
+        sheet.text(
             left, bottom + 40, f"▲ less than before   {TIMES} taken back", color=SOFT, fontsize=12,
             va="center",
         )  # fmt: skip
-        return to_svg(figure, title, form.kind)
+        return to_svg(sheet, title, form.kind)
 
     def _dates(
-        self, axes: "Axes", times: Sequence[int], across: "object", y: float, apart: float
+        self, sheet: Sheet, times: Sequence[int], across: "object", y: float, apart: float
     ) -> None:
         if not callable(across):
             return
@@ -358,7 +351,7 @@ class Timeline(Drawing):
             align = "center" if len(times) == 1 else align
             if created_s not in (times[0], times[-1]):
                 align = "center"
-            axes.text(x, y, words, color=SOFT, fontsize=12, ha=align, va="center")
+            sheet.text(x, y, words, color=SOFT, fontsize=12, ha=align, va="center")
 
 
 def moment(created_s: int) -> datetime:
