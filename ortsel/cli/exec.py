@@ -33,8 +33,8 @@ interpreter that runs it. Interpreters started with -I, -E or -S read no module 
 environment and run plain ONNX Runtime.
 
 \b
-Options are handed on as {MODE}, {STORE} and {BUDGET_S}, which can
-be set instead of them.
+Options are handed on as {MODE}, {STORE} and {BUDGET_S},
+which can be set instead of them.
 
 \b
 Exit codes:
