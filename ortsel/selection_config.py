@@ -13,6 +13,7 @@ from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
 from ortsel.providers.library_search import library_of
 from ortsel.providers.plugin import PluginLibrary
+from ortsel.shape_buckets import ShapeBuckets, as_buckets
 from ortsel.store.server_url import check_server_url, is_server_url, shown
 from spec.policy import SECOND_NS, Mode, Policy
 
@@ -87,6 +88,13 @@ def _seconds(low: float, high: float) -> "Callable[[object, Attribute[float], fl
             raise UsageError(attribute.name, repr(value), need)
 
     return check
+
+
+def _names(value: "Sequence[str]") -> tuple[str, ...]:
+    names = isinstance(value, Sequence) and not isinstance(value, str)
+    if not names or not all(isinstance(name, str) for name in value):
+        raise UsageError("workload_values", repr(value), "a sequence of input names")
+    return tuple(value)
 
 
 def _policy(_: object, __: object, value: Policy) -> None:
@@ -181,6 +189,16 @@ class SelectionConfig:
     """Source of the order of measurements."""
     max_shapes: int = field(default=256, validator=_max_shapes)
     """How many shapes one session remembers a choice for; the first in leaves first."""
+    shape_buckets: ShapeBuckets | None = field(default=None, converter=as_buckets)
+    """Which shapes share one decision; None is each exact shape for itself. Boundaries by input
+    name and axis, such as `{"ids": {1: (32, 64, 128)}}`: a size belongs to the smallest boundary
+    that is not less than it; beyond the last it stays exact. Or a function of an input's name and
+    shape that returns the shape that names its bucket. The member that is searched for first, in
+    the background the most used one, is measured for all; each exact shape is verified on a call of
+    its own before a plan serves it."""
+    workload_values: tuple[str, ...] = field(default=(), converter=_names)
+    """Inputs whose values change the work (loop counts, lengths): calls with other values are other
+    workloads. Integers and booleans of at most 64 elements. Bound runs are not tuned then."""
     idle_s: float = field(default=0.5, validator=_seconds(0.01, DAY_S))
     """How long no session of the process may have been asked anything before background work
     begins or goes on. Longer leaves bursts alone; with steadier traffic than this, nothing is ever

@@ -7,7 +7,7 @@ and every call that no verified plan serves runs on it unchanged.
 import logging
 import os
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from ortsel.session_options import SessionOptions
 from ortsel.session_tuner import SessionTuner
 from ortsel.trial.calling import Calling
 from ortsel.workload import run_signature
+from ortsel.workload_mapper import WorkloadMapper
 from spec.engine.statistics import Statistics
 
 log = logging.getLogger("ortsel")
@@ -50,6 +51,8 @@ class _Connection:
     tuner: SessionTuner
     choices: Choices
     output_names: list[str]
+    signature: Callable[[Sequence[str] | None, object], Hashable | None]
+    """Gives the value under which a call is looked up."""
     waiting: WaitingShapes | None = None
     """What is left to the background; None in every mode but that."""
 
@@ -60,7 +63,8 @@ class InferenceSession(onnxruntime.InferenceSession):
     Takes what ONNX Runtime's class takes, and `selection`, an `ortsel.SelectionConfig`. Whatever
     the plain session would return or raise, this one returns or raises.
 
-    Raises `ortsel.UsageError` when `selection` is not a configuration, before anything is built.
+    Raises `ortsel.UsageError` when `selection` is not a configuration, before anything is built, or
+    names inputs that the model does not have.
     """
 
     _ortsel_connection: _Connection | None = None
@@ -80,6 +84,9 @@ class InferenceSession(onnxruntime.InferenceSession):
         self._ortsel_options = sess_options
         self._ortsel_loading_ns = time.time_ns()
         super().__init__(path_or_bytes, sess_options, providers, provider_options, **kwargs)
+        config = self._ortsel_config
+        if config.workload_values or config.shape_buckets is not None:
+            WorkloadMapper(config.shape_buckets, config.workload_values).check(self.get_inputs())
         self._ortsel_connect(providers, provider_options, kwargs.get("disabled_optimizers") or ())
 
     def run(
@@ -93,7 +100,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         if connection is None or run_options is not None:
             REQUESTS.note()
             return super().run(output_names, input_feed, run_options)
-        signature = run_signature(output_names, input_feed)
+        signature = connection.signature(output_names, input_feed)
         if signature is None:
             REQUESTS.note()
             return super().run(output_names, input_feed)
@@ -259,7 +266,8 @@ class InferenceSession(onnxruntime.InferenceSession):
         choices, waiting = Choices(), None
         if config.mode is SelectionMode.BACKGROUND:
             waiting = WaitingShapes(tuner, choices, config, self._sess.run)
-        return _Connection(self._sess, tuner, choices, names, waiting)
+        signature = tuner.mapper.signature if config.workload_values else run_signature
+        return _Connection(self._sess, tuner, choices, names, signature, waiting)
 
     def _ortsel_find_obstacle(self, providers: Any) -> str:
         """Return why no other plan may ever serve this session; empty when one may."""
@@ -318,6 +326,13 @@ class InferenceSession(onnxruntime.InferenceSession):
         self, connection: _Connection, signature: Hashable, binding: IOBinding
     ) -> None:
         tuner = connection.tuner
+        if self._ortsel_config.workload_values:
+            # What is bound is looked up without its values, which the caller may change in place.
+            super().run_with_iobinding(binding)
+            reason = WorkloadExplanation.kept("a bound run", "never tuned with workload_values")
+            tuner.note(signature, reason)
+            self._ortsel_remember(connection, signature, reference_for_ever())
+            return
         # What a search needs is copied only where one can follow, and before the run: the caller
         # may have bound outputs over what the next step reads.
         feed = None if tuner.asks_nobody() else binding.snapshot()

@@ -29,7 +29,7 @@ from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import never
 from ortsel.variant_cache import VariantMissingError, variant_cache
-from ortsel.workload import describe_workload, workload_part
+from ortsel.workload_mapper import WorkloadMapper
 from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical, digest
 from spec.decision import Decision, Source
@@ -84,6 +84,8 @@ class SessionTuner:
         self._reference = reference
         self._config = config
         self._selector = selector
+        self.mapper = WorkloadMapper(config.shape_buckets, config.workload_values)
+        """How calls are told apart, in tuning and in serving alike."""
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._explained: dict[Hashable, WorkloadExplanation] = {}
         self._known_space: SearchSpace | None = None
@@ -226,11 +228,11 @@ class SessionTuner:
         self, feed: Mapping[str, Any], output_names: Sequence[str], calling: Calling
     ) -> Json:
         """Return the workload as a part of a key. Raises `UntunableFeedError`."""
-        return workload_part(feed, output_names, calling)
+        return self.mapper.part(feed, output_names, calling)
 
     def describe(self, call: Call) -> str:
         """Return one line for people about a call."""
-        return describe_workload(call.feed, call.output_names, call.calling)
+        return self.mapper.describe(call.feed, call.output_names, call.calling)
 
     def _content(self) -> str:
         """Return the model's hash. Node names count only where the user places nodes by name."""

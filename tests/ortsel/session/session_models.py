@@ -40,6 +40,16 @@ def wasteful(path: Path) -> Path:
     return path
 
 
+def wasteful_for_any_rows(path: Path) -> Path:
+    """y = x + x M**25: as wasteful, for any number of rows."""
+    model = onnx.load(wasteful(path))
+    last = model.graph.node.pop()
+    model.graph.node.append(helper.make_node("MatMul", ["x", last.input[1]], ["scaled"]))
+    model.graph.node.append(helper.make_node("Add", ["x", "scaled"], ["y"]))
+    onnx.save(model, path)
+    return path
+
+
 def wasteful_feed(seed: int = 0) -> dict[str, np.ndarray]:
     values = np.random.default_rng(seed).standard_normal((WIDTH, WIDTH))
     return {"x": values.astype(np.float32)}

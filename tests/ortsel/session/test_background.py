@@ -1,6 +1,7 @@
 """The default mode: the reference answers at once, and a plan takes over when it is ready."""
 
 import gc
+import os
 import threading
 import time
 import weakref
@@ -9,14 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import psutil
 import pytest
 from attrs import evolve
 
 import ortsel
 from ortsel.background import IDLE_WORK
 from ortsel.background.snapshots import SNAPSHOTS
+from ortsel.environment import read_environment
 from ortsel.progress import Progress, Stage
 from ortsel.selectors import forget_all, searching
+from ortsel.session_tuner import NICENESS
 from tests.ortsel.session.session_models import folding, unoptimized, wasteful, wasteful_feed
 
 pytestmark = pytest.mark.slow
@@ -25,7 +29,12 @@ WAIT_S = 90.0
 
 
 @pytest.fixture(autouse=True)
-def _new_process() -> Iterator[None]:
+def _new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test starts as a process that has decided nothing yet.
+
+    At the lowest priority, other tests beside this one would starve its searches.
+    """
+    monkeypatch.setattr("ortsel.session_tuner.NICENESS", 0)
     forget_all()
     yield
     assert eventually(lambda: not IDLE_WORK.is_busy()), "work of a session that is gone"
@@ -131,11 +140,10 @@ def test_a_stored_decision_serves_after_the_first_call_which_reads_neither_store
     open_session(model, tuning).run(None, wasteful_feed())
     forget_all()
     threads: set[str] = set()
-    original = ortsel.session_tuner.read_environment
 
     def read() -> object:
         threads.add(threading.current_thread().name)
-        return original()
+        return read_environment()
 
     monkeypatch.setattr("ortsel.session_tuner.read_environment", read)
     session = open_session(model, background(store))
@@ -212,6 +220,33 @@ def test_a_session_dies_with_its_last_reference_while_its_search_is_under_way(
     assert searching().acquire(blocking=False)
     searching().release()
     assert SNAPSHOTS.held_bytes() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "nice"), reason="this system has no nice")
+def test_children_have_the_lowest_priority_and_end_with_their_session(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ortsel.session_tuner.NICENESS", NICENESS)
+    children: list[psutil.Process] = []
+    seen, go_on = threading.Event(), threading.Event()
+
+    def look(_: Progress) -> None:
+        children.extend(psutil.Process().children())
+        if children and not seen.is_set():
+            priorities.extend(child.nice() for child in children)
+            seen.set()
+            go_on.wait(WAIT_S)
+
+    priorities: list[int] = []
+    session = open_session(model, background(progress=look))
+    for _ in range(2):
+        session.run(None, wasteful_feed())
+    assert seen.wait(WAIT_S)
+    assert set(priorities) == {19}
+    del session
+    go_on.set()
+    assert eventually(lambda: not IDLE_WORK.is_busy())
+    assert not any(child.is_running() for child in children)
 
 
 def test_sixteen_threads_at_once_are_answered_by_the_reference_and_cause_one_search(
@@ -297,18 +332,27 @@ def test_a_bound_call_is_decided_in_the_background_too(model: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"),
-    [("max_tuned_shapes", 0), ("session_budget_s", 0), ("process_budget_s", 0)],
+    "config",
+    [
+        ortsel.SelectionConfig(store=None, idle_s=0.05, candidates=folding, max_tuned_shapes=0),
+        ortsel.SelectionConfig(store=None, idle_s=0.05, candidates=folding, session_budget_s=0),
+        ortsel.SelectionConfig(store=None, idle_s=0.05, candidates=folding, process_budget_s=0),
+    ],
 )
 def test_beyond_a_limit_nothing_is_searched_for_and_the_reason_names_it(
-    model: Path, setting: str, value: int
+    model: Path, config: ortsel.SelectionConfig
 ) -> None:
-    session = open_session(model, evolve(background(), **{setting: value}))
+    session = open_session(model, config)
     for _ in range(2):
         session.run(None, wasteful_feed())
     assert eventually(lambda: not IDLE_WORK.is_busy())
     assert session.statistics().explorations == 0
-    assert setting in str(row(session)["reason"])
+    [limit] = [
+        name
+        for name in ("max_tuned_shapes", "session_budget_s", "process_budget_s")
+        if getattr(config, name) == 0
+    ]
+    assert limit in str(row(session)["reason"])
     session.run(None, wasteful_feed())
     assert not IDLE_WORK.is_busy(), "it lasts"
 

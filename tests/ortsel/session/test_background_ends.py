@@ -116,6 +116,7 @@ def test_a_process_that_ends_during_a_search_leaves_nothing(
 FORKING = """
 import os, sys, threading, time
 import numpy as np, ortsel
+from ortsel import session_tuner
 from ortsel.background import IDLE_WORK
 from ortsel.progress import Stage
 from tests.ortsel.session.session_models import folding, unoptimized, wasteful_feed
@@ -124,6 +125,7 @@ def tell(step):
     told.set()
     go_on.wait(60)
 
+session_tuner.NICENESS = 0  # other tests beside this one would starve the searches
 told, go_on = threading.Event(), threading.Event()
 config = ortsel.SelectionConfig(
     store=None, budget_s=60.0, candidates=folding, idle_s=0.02, progress=tell
