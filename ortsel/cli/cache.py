@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 from rich import box
@@ -19,6 +20,7 @@ from ortsel.cli.exit_codes import ExitCode
 from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
+from ortsel.cli.rows import print_rows
 from ortsel.cli.stored_decisions import (
     SHORT,
     StoredDecision,
@@ -117,7 +119,7 @@ def list_(
     print_whole(console, f"store  {place}")
     if rows:
         console.print()
-        console.print(_table(rows, environment))
+        console.print(_table(rows, environment, narrow=console.width < _WIDE))
         console.print()
     shown = f"{len(rows)} of {total} decisions (--limit)" if total > len(rows) else _count(total)
     print_text(console, shown)
@@ -126,16 +128,21 @@ def list_(
     return ExitCode.DECIDED
 
 
+_WIDE: Final = 100
+"""Columns from which the model has one of its own."""
+
+
 def _count(total: int) -> str:
     return "1 decision" if total == 1 else f"{total or 'no'} decisions"
 
 
-def _table(rows: list[StoredDecision], environment: Mapping[str, object]) -> Table:
+def _table(rows: list[StoredDecision], environment: Mapping[str, object], *, narrow: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("key", no_wrap=True)
-    table.add_column("model", no_wrap=True)
+    if not narrow:
+        table.add_column("model", no_wrap=True)
     table.add_column("inputs", overflow="fold", ratio=1)
-    table.add_column("winner", overflow="fold")
+    table.add_column("winner", overflow="fold", min_width=13)
     table.add_column("ratio", justify="right", no_wrap=True)
     table.add_column("age", justify="right", no_wrap=True)
     table.add_column("remarks", overflow="fold")
@@ -143,8 +150,8 @@ def _table(rows: list[StoredDecision], environment: Mapping[str, object]) -> Tab
     for one in rows:
         record = one.record
         cells = (
-            record.key[:SHORT],
-            one.model[:8] or "-",
+            record.key[: SHORT - 4 if narrow else SHORT],
+            *(() if narrow else (one.model[:8] or "-",)),
             one_line(one.workload, 300) or "-",
             one_line(record.winner, 120),
             f"{float(record.ratio):.3f}" if record.winner != record.reference else "-",
@@ -187,8 +194,9 @@ def show(*, key: str, store: Path | None, as_json: bool) -> ExitCode:
         click.echo(to_text(document))
         return ExitCode.DECIDED
     console = result_console()
-    for name, value in decision_lines(one, environment):
-        print_text(console, f"{name:<12} {one_line(value, 4000)}")
+    print_rows(
+        console, [(name, one_line(value, 4000)) for name, value in decision_lines(one, environment)]
+    )
     console.print()
     print_parts(console, one.parts)
     return ExitCode.DECIDED
@@ -229,12 +237,14 @@ def print_parts(console: Console, parts: Mapping[str, object]) -> None:
         print_text(console, "the parts of the key are not known")
         return
     print_text(console, "parts of the key")
+    rows = []
     for name, value in sorted(parts.items()):
         inner = value if isinstance(value, dict) and value else {"": value}
         for member, content in sorted(inner.items()):
             label = f"{name}.{member}" if member else name
-            text = one_line(json.dumps(content, ensure_ascii=False, sort_keys=True), 400)
-            print_text(console, f"  {one_line(label, 60):<28} {text}")
+            text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+            rows.append((one_line(label, 60), one_line(text, 400)))
+    print_rows(console, rows, indent=2)
 
 
 for command in (list_, show, export, import_, keygen, prune, verify):

@@ -6,14 +6,13 @@ from pathlib import Path
 import click
 from attrs import asdict
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ortsel.cli.console import print_text, print_whole, result_console
 from ortsel.cli.exit_codes import ATTENTION_HELP, ExitCode
 from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
+from ortsel.cli.rows import print_rows
 from ortsel.cli.stored_decisions import store_file
 from ortsel.doctor import Diagnosis, diagnose
 from ortsel.store.errors import NoPlaceError
@@ -77,13 +76,11 @@ def _findings(found: Diagnosis) -> list[dict[str, object]]:
 
 
 def _print(console: Console, found: Diagnosis) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")
+    rows = []
     for title, lines in _sections(found):
-        for position, line in enumerate(lines):
-            table.add_row(Text("" if position else title), Text(one_line(line, 1000)))
-    console.print(table)
+        titles = [title] + [""] * len(lines)
+        rows += [(name, one_line(line, 1000)) for name, line in zip(titles, lines, strict=False)]
+    print_rows(console, rows)
     console.print()
     if not found.attention:
         print_text(console, "all is well", "bold green")

@@ -26,6 +26,7 @@ from ortsel.cli.lookup import Lookup, Verdict, look_up
 from ortsel.cli.model_inputs import read_inputs, shape_words
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
+from ortsel.cli.rows import print_rows
 from ortsel.cli.search import SearchOptions, check_model_file, check_providers, open_session
 from ortsel.cli.speedups import speedup_argument
 from ortsel.cli.stored_decisions import StoredDecision, names, record_document, this_environment
@@ -152,10 +153,11 @@ def _print(console: Console, model: Path, found: Lookup) -> None:
         kept = record.winner == record.reference
         serves = "keeps the reference" if kept else f"serves {one_line(record.winner)}"
         print_text(console, f"{serves}: {found.reason}", "bold")
-        print_text(console, "each process verifies it on its own inputs first" if not kept else "")
+        if not kept:
+            print_text(console, "each process verifies it on its own inputs first")
         one = StoredDecision(record, json.dumps(dict(found.parts)))
-        for name, value in decision_lines(one, this_environment())[3:]:
-            print_text(console, f"  {name:<12} {one_line(value, 4000)}")
+        lines = decision_lines(one, this_environment())[3:]
+        print_rows(console, [(name, one_line(value, 4000)) for name, value in lines], indent=2)
     else:
         print_text(console, f"keeps the reference: {one_line(found.reason)}", "bold")
         _print_nearest(console, found)
