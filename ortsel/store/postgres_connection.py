@@ -98,8 +98,10 @@ class ServerConnection:
     def __repr__(self) -> str:
         return f"ServerConnection({self.address!r}, writes={self._writes})"
 
-    def ask(self, work: Callable[[TimedConnection], _Result]) -> _Result:
-        """Return what `work` makes of a connection. Raises `StoreError`.
+    def ask(self, work: Callable[[TimedConnection], _Result], more_s: float = 0.0) -> _Result:
+        """Return what `work` makes of a connection, within the usual time and `more_s`.
+
+        Raises `StoreError`.
 
         What reads asks each question by itself, and is asked again where a connection that was left
         open turns out to have died: the server was restarted, or a proxy was tired of it. What
@@ -108,11 +110,11 @@ class ServerConnection:
         with self._alone(), self._translation():
             is_old = self._connection is not None and self._pid == os.getpid()
             try:
-                return self._asked(work)
+                return self._asked(work, more_s)
             except psycopg.OperationalError as error:
                 if not is_old or isinstance(error, _NoAnswerError) or not _is_lost(error):
                     raise
-            return self._asked(work)
+            return self._asked(work, more_s)
 
     def close(self) -> None:
         """Close for good."""
@@ -148,9 +150,9 @@ class ServerConnection:
         finally:
             self._lock.release()
 
-    def _asked(self, work: Callable[[TimedConnection], _Result]) -> _Result:
+    def _asked(self, work: Callable[[TimedConnection], _Result], more_s: float) -> _Result:
         connection = self._opened()
-        connection.deadline_s = time.monotonic() + self._answer_timeout_s
+        connection.deadline_s = time.monotonic() + self._answer_timeout_s + more_s
         try:
             if not self._writes:
                 return work(connection)

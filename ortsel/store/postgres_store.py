@@ -7,9 +7,11 @@ Nothing is prepared and nothing is set beyond a transaction, so poolers may stan
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from attrs import frozen
 
 from ortsel.store import postgres_schema
 from ortsel.store.codec import MAX_RECORD_BYTES, decode_under, encode
@@ -31,6 +33,19 @@ MAX_NAME_BYTES: Final = 1024
 _PAGE_ROWS: Final = 32
 """Rows that a listing holds at a time; a hostile one is at most 1.5 MB."""
 _TRIES: Final = 5
+_S_PER_ROW: Final = 0.02
+"""Time that each row adds to what one operation may take: a few questions to a server far away."""
+_Result = TypeVar("_Result")
+
+
+@frozen
+class _Row:
+    """A record as it is written."""
+
+    key: bytes
+    record: Record
+    values: tuple[bytes, int, bytes, bytes]
+    """Model, time, body, text of the key."""
 
 
 class PostgresStore:
@@ -84,33 +99,41 @@ class PostgresStore:
         save one key at once, each sees the record of the one before: the row stays locked from
         reading it to writing it.
         """
-        body = encode(record)
-        for what, value, most in (
-            ("key text", _bytes(key_text), MAX_KEY_BYTES),
-            ("key", _bytes(record.key), MAX_NAME_BYTES),
-        ):
-            if len(value) > most:
-                raise CorruptRecordError(what, f"{len(value)} bytes", f"at most {most}")
-        model = model_digest(parse_key_text(key_text))
-        now_s = int(self._wall_clock_s())
-        row = _bytes(model), record.created_s, _bytes(body), _bytes(key_text)
+        self.save_all((StoredRecord(record, key_text),))
 
-        def put(connection: "TimedConnection") -> None:
+    def save_all(self, stored: Iterable[StoredRecord]) -> int:
+        """Keep records as `save` does, all of them in one transaction or none.
+
+        Returns how many were kept; of the others the store holds a better one. Rows are locked in
+        the order of their keys, so that two that save the same ones never wait for each other.
+        """
+        rows = sorted(map(_row, stored), key=lambda row: row.key)
+        now_s = int(self._wall_clock_s())
+
+        def put(connection: "TimedConnection") -> int:
             if not self._has_table(connection):
                 postgres_schema.create(connection, self.address)
-            if self._put(connection, record, row, now_s):
-                self._evict(connection, now_s)
+            made = [self._put(connection, row, now_s) for row in rows]
+            kept = [sequence for sequence in made if sequence is not None]
+            if kept:
+                self._evict(connection, now_s, max(kept))
+            return len(kept)
 
-        self._write(put)
+        return self._write(put, len(rows))
 
     def remove(self, key: str) -> None:
         """Forget a key. Nothing happens where there is none."""
+        self.remove_all((key,))
+
+    def remove_all(self, keys: Iterable[str]) -> None:
+        """Forget keys, all of them in one transaction or none."""
+        named = sorted(map(_bytes, keys))
 
         def delete(connection: "TimedConnection") -> None:
             if self._has_table(connection):
-                connection.execute(_REMOVE, (_bytes(key),))
+                connection.execute(_REMOVE, (named,))
 
-        self._write(delete)
+        self._write(delete, len(named))
 
     def records(self) -> Iterator[StoredRecord]:
         """Give every record that can be understood, first stored first."""
@@ -177,9 +200,9 @@ class PostgresStore:
             connection.is_checked = postgres_schema.exists(connection, self.address)
         return connection.is_checked
 
-    def _write(self, work: "Callable[[TimedConnection], None]") -> None:
+    def _write(self, work: "Callable[[TimedConnection], _Result]", rows: int) -> _Result:
         try:
-            self._writing.ask(work)
+            return self._writing.ask(work, rows * _S_PER_ROW)
         finally:
             self._writing.release()
 
@@ -188,39 +211,34 @@ class PostgresStore:
             return []
         return connection.execute(_LIST_PAGE, (*_LIMITS, after, _PAGE_ROWS)).fetchall()
 
-    def _put(
-        self,
-        connection: "TimedConnection",
-        record: Record,
-        row: tuple[bytes, int, bytes, bytes],
-        now_s: int,
-    ) -> bool:
-        """Insert or replace; return whether the record is there now.
+    def _put(self, connection: "TimedConnection", row: _Row, now_s: int) -> int | None:
+        """Insert or replace; return the number of the row, or None where the old record is better.
 
         Between looking and inserting another process may insert, and the look is repeated; it
         finds a row, unless that one was removed again.
         """
-        key = _bytes(record.key)
         for _ in range(_TRIES):
-            found = connection.execute(_LOCK, (MAX_RECORD_BYTES, key)).fetchone()
+            found = connection.execute(_LOCK, (MAX_RECORD_BYTES, row.key)).fetchone()
             if found is None:
-                if connection.execute(_INSERT, (key, *row)).rowcount == 1:
-                    return True
-                continue
-            if not _takes_place(record, found, now_s):
-                return False
-            connection.execute(_UPDATE, (*row, key))
-            return True
+                made = connection.execute(_INSERT, (row.key, *row.values)).fetchone()
+            elif _takes_place(row.record, found, now_s):
+                made = connection.execute(_UPDATE, (*row.values, row.key)).fetchone()
+            else:
+                return None
+            if made is not None:
+                return int(made[0])
         raise BusyStoreError(self.address, 0)
 
-    def _evict(self, connection: "TimedConnection", now_s: int) -> None:
-        """Remove what is too old or too much.
+    def _evict(self, connection: "TimedConnection", now_s: int, sequence: int) -> None:
+        """Remove what is too old or too much, counted back from the row that was saved.
 
+        Not from the last one: somebody may have numbered a row so that all others look ancient.
         Rows that another process holds are left to the next save: waiting for one here, while
         holding another, would be half of a deadlock.
         """
         connection.execute(_EVICT_AGED, (now_s - self._limits.max_age_s, AGED_PER_SAVE))
-        connection.execute(_EVICT_FIRST, (self._limits.capacity, _EVICTED_PER_SAVE))
+        first = sequence - self._limits.capacity
+        connection.execute(_EVICT_FIRST, (first, _EVICTED_PER_SAVE))
 
 
 _EVICTED_PER_SAVE: Final = 1024
@@ -233,12 +251,13 @@ _LOAD: Final = (
 _LOCK: Final = _LOAD + " FOR UPDATE"
 _INSERT: Final = (
     "INSERT INTO ortsel_record (key, model, created_s, body, key_text) "
-    "VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING"
+    "VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING RETURNING sequence"
 )
 _UPDATE: Final = (
-    "UPDATE ortsel_record SET model = %s, created_s = %s, body = %s, key_text = %s WHERE key = %s"
+    "UPDATE ortsel_record SET model = %s, created_s = %s, body = %s, key_text = %s WHERE key = %s "
+    "RETURNING sequence"
 )
-_REMOVE: Final = "DELETE FROM ortsel_record WHERE key = %s"
+_REMOVE: Final = "DELETE FROM ortsel_record WHERE key = ANY(%s)"
 _ANY: Final = "SELECT 1 FROM ortsel_record LIMIT 1"
 _SIZED: Final = (
     "SELECT sequence, CASE WHEN octet_length(key) <= %s THEN key END, octet_length(body), "
@@ -257,9 +276,20 @@ _EVICT_AGED: Final = (
 )
 _EVICT_FIRST: Final = (
     "DELETE FROM ortsel_record WHERE sequence IN (SELECT sequence FROM ortsel_record "
-    "WHERE sequence <= (SELECT max(sequence) FROM ortsel_record) - %s "
-    "ORDER BY sequence LIMIT %s FOR UPDATE SKIP LOCKED)"
+    "WHERE sequence <= %s ORDER BY sequence LIMIT %s FOR UPDATE SKIP LOCKED)"
 )
+
+
+def _row(stored: StoredRecord) -> _Row:
+    record, key, key_text = stored.record, _bytes(stored.record.key), _bytes(stored.key_text)
+    for what, value, most in (
+        ("key text", key_text, MAX_KEY_BYTES),
+        ("key", key, MAX_NAME_BYTES),
+    ):
+        if len(value) > most:
+            raise CorruptRecordError(what, f"{len(value)} bytes", f"at most {most}")
+    model = _bytes(model_digest(parse_key_text(stored.key_text)))
+    return _Row(key, record, (model, record.created_s, _bytes(encode(record)), key_text))
 
 
 def _bytes(text: str) -> bytes:

@@ -174,6 +174,7 @@ class SqliteStore:
     def _evict(self, database: sqlite3.Connection, now_s: int) -> None:
         oldest_s = now_s - self._limits.max_age_s
         database.execute(_EVICT_AGED, (oldest_s, AGED_PER_SAVE))
+        database.execute(_EVICT_BEYOND)
         database.execute(_EVICT_FIRST, (self._limits.capacity,))
         pages, free, page_bytes = (
             int(database.execute(f"PRAGMA {name}").fetchone()[0])
@@ -190,7 +191,9 @@ _LIST_PAGE: Final = "SELECT sequence FROM record WHERE sequence > ? ORDER BY seq
 _LIST_MODEL: Final = "SELECT sequence FROM record WHERE model = ? ORDER BY sequence DESC LIMIT ?"
 _LIST_LAST: Final = "SELECT sequence FROM record ORDER BY sequence DESC LIMIT ?"
 _SAVE: Final = (
-    "INSERT INTO record (key, model, created_s, body, key_text) VALUES (?, ?, ?, ?, ?) "
+    "INSERT INTO record (sequence, key, model, created_s, body, key_text) VALUES (1 + coalesce("
+    "(SELECT sequence FROM record WHERE sequence < 1152921504606846976 "
+    "ORDER BY sequence DESC LIMIT 1), 0), ?, ?, ?, ?, ?) "
     "ON CONFLICT (key) DO UPDATE SET model = excluded.model, created_s = excluded.created_s, "
     "body = excluded.body, key_text = excluded.key_text"
 )
@@ -198,7 +201,13 @@ _EVICT_AGED: Final = (
     "DELETE FROM record WHERE sequence IN "
     "(SELECT sequence FROM record WHERE created_s < ? ORDER BY created_s, sequence LIMIT ?)"
 )
-_EVICT_FIRST: Final = "DELETE FROM record WHERE sequence <= (SELECT max(sequence) FROM record) - ?"
+_EVICT_FIRST: Final = (
+    "DELETE FROM record WHERE sequence <= (SELECT sequence FROM record "
+    "WHERE sequence < 1152921504606846976 ORDER BY sequence DESC LIMIT 1) - ?"
+)
+_EVICT_BEYOND: Final = "DELETE FROM record WHERE sequence > 1152921504606846976"
+"""No store gets to 2**60 by counting. A row beyond was numbered by somebody else, and would make
+every other row look as if it had come long before."""
 _EVICT_FOR_SPACE: Final = (
     "DELETE FROM record WHERE sequence IN (SELECT sequence FROM record ORDER BY sequence LIMIT ?)"
 )

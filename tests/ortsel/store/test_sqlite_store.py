@@ -246,6 +246,18 @@ def test_a_listing_sees_more_than_one_page(tmp_path: Path) -> None:
         assert [one.record.key for one in store.records()] == [f"k{n}" for n in range(600)]
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, 2**60 + 1, -(2**63)])
+def test_a_row_with_a_number_of_its_own_does_not_make_others_look_old(
+    tmp_path: Path, number: int
+) -> None:
+    _saved(tmp_path / "s")
+    _execute(tmp_path / "s", f"UPDATE record SET sequence = {number}")
+    with closing(SqliteStore(tmp_path / "s")) as store:
+        for key in "ab":
+            store.save(record(key), "{}")
+        assert [one.record.key for one in store.records()] == ["a", "b"]
+
+
 def test_a_file_that_is_too_large_loses_what_came_first(tmp_path: Path) -> None:
     limits = StoreLimits(max_bytes=2**20)
     with closing(SqliteStore(tmp_path / "s", limits)) as store:

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from ortsel.store import FallbackStore, MemoryStore, PostgresStore, SqliteStore, Store, StoreLimits
+from ortsel.store import (
+    FallbackStore,
+    MemoryStore,
+    PostgresStore,
+    SqliteStore,
+    Store,
+    StoredRecord,
+    StoreLimits,
+)
+from ortsel.store.errors import CorruptRecordError
 from spec.canonical_json import canonical
 from spec.record import Origin
 from tests.ortsel.store.postgres_server import PostgresServer
@@ -125,3 +134,28 @@ def test_listing_may_go_on_while_records_come_and_go(store: Store) -> None:
     later = [one.record.key for one in listing]
     assert first.record.key == "a"
     assert {"c"} <= set(later) <= {"b", "c", "d"}
+
+
+LASTING = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+
+
+@LASTING
+def test_many_records_are_saved_and_removed_at_once(
+    store: SqliteStore | PostgresStore,
+) -> None:
+    store.save(record("b", blocks=99), "{}")
+    stored = [StoredRecord(record(key), "{}") for key in "cab"]
+    assert store.save_all(stored) == 2, "of b a better one is there"
+    assert {one.record.key for one in store.records()} == set("abc")
+    assert store.load("b") == record("b", blocks=99)
+    store.remove_all(["a", "c", "never there"])
+    assert [one.record.key for one in store.records()] == ["b"]
+
+
+@LASTING
+def test_of_many_records_none_is_saved_where_one_cannot_be(
+    store: SqliteStore | PostgresStore,
+) -> None:
+    with pytest.raises(CorruptRecordError):
+        store.save_all([StoredRecord(record("a"), "{}"), StoredRecord(record("b"), "x" * 400_000)])
+    assert not store.has_records()
