@@ -40,7 +40,7 @@ Examples:
   ortsel cache list
   ortsel cache show 3f9a
   ortsel cache export model.bundle --model model.onnx --sign key.pem
-  ortsel cache import model.bundle --trust key.pub
+  ortsel cache import model.bundle --trust key.pem.pub
   ortsel cache prune --older-than 90d --dry-run
   ortsel cache verify
 """

@@ -43,7 +43,7 @@ verified once, on real inputs, before it serves. What was measured here stays.
 \b
 Examples:
   ortsel cache import model.bundle
-  ortsel cache import model.bundle --trust key.pub
+  ortsel cache import model.bundle --trust key.pem.pub
   ortsel cache import model.bundle --dry-run --json
 """
 _KEYGEN_HELP = """Write a new Ed25519 key: FILE to sign with, and FILE.pub for those who check.
