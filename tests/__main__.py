@@ -1,7 +1,7 @@
 """Everything that must hold, behind one command: `python -m tests [GATE ...]`.
 
-Gates: format, lint, types, imports, isolation, vectors, tests, oldest. Without a name all of them
-run, and the command fails when any of them does. What follows `--` goes to pytest.
+Gates: format, lint, types, imports, isolation, vectors, tests, oldest, openvino. Without a name all
+of them run, and the command fails when any of them does. What follows `--` goes to pytest.
 """
 
 import argparse
@@ -37,6 +37,7 @@ def gates(root: Path, pytest_arguments: list[str]) -> dict[str, list[list[str]]]
         "vectors": [[PYTHON, "-m", "conformance.vectors", "lint"]],
         "tests": [[PYTHON, "-m", "pytest", "-m", ordinary, *two, *cover, *pytest_arguments]],
         "oldest": [[PYTHON, "-m", "tests.oldest_runtime", str(root)]],
+        "openvino": [[PYTHON, "-m", "tests.openvino_runtime", str(root)]],
     }
 
 

@@ -13,6 +13,7 @@ from ortsel.candidates.cuda import cuda_candidates
 from ortsel.candidates.disabled_optimizers import disabled_optimizer_candidates
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.fused_graph import fused_graph_candidates
+from ortsel.candidates.memory_settings import memory_candidates
 from ortsel.candidates.openvino import openvino_candidates
 from ortsel.candidates.optimization_level import optimization_level_candidates
 from ortsel.candidates.plugins import plugin_candidates
@@ -40,6 +41,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     thread_candidates,
     spinning_candidates,
     optimization_level_candidates,
+    memory_candidates,
     rare_attention_variant_candidates,
 )
 """Each is asked only when its turn comes; ranking orders what they offer."""

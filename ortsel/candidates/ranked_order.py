@@ -48,6 +48,9 @@ PERMILLE: Final = (
     ("cpu:threads=", 950),
     ("cpu:spin", 970),
     ("cpu:level=", 1020),
+    ("cpu:block-base=", 1025),
+    ("cpu:mem-pattern=", 1030),
+    ("cpu:arena=", 1040),
 )
 """Expected share of the reference's time by how a plan's name begins. A device of its own gains
 most; a user who registered a library expects it to gain; a graph variant or a fusion left out gains

@@ -10,8 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ortsel.candidates import REFERENCE, CandidateFacts, generate
 from ortsel.candidates.openvino import OPENVINO
-from ortsel.plan import Plan
-from ortsel.session_builder import build_session, nodes_by_provider
+from ortsel.plan import Plan, Provider, SessionSettings
+from ortsel.session_builder import PlanUnavailableError, build_session, nodes_by_provider
 
 
 def convolution() -> onnx.ModelProto:
@@ -47,3 +47,48 @@ def test_every_plan_takes_nodes_and_computes_exactly(tmp_path: Path) -> None:
         got = session.run(None, feed)[0]
         assert isinstance(got, np.ndarray)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"device_type": "CPU", "precision": "FP16"},
+        {"device_type": "CPU", "num_of_threads": "many"},
+        {"device_type": "GPU.7"},
+    ],
+    ids=["precision", "threads", "device"],
+)
+def test_a_bad_value_that_ends_on_the_cpu_in_silence_is_no_plan(
+    options: dict[str, str], tmp_path: Path
+) -> None:
+    if OPENVINO not in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime has no OpenVINO provider")
+    model = tmp_path / "model.onnx"
+    onnx.save(convolution(), model)
+    plan = Plan(
+        "bad", (Provider(OPENVINO, tuple(options.items())), Provider("CPUExecutionProvider"))
+    )
+    with pytest.raises((PlanUnavailableError, RuntimeError, ValueError)):
+        build_session(model, plan)
+
+
+def test_what_the_user_set_to_compile_ahead_and_to_fix_shapes_is_in_every_plan(
+    tmp_path: Path,
+) -> None:
+    if OPENVINO not in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime has no OpenVINO provider")
+    model = tmp_path / "model.onnx"
+    onnx.save(convolution(), model)
+    cache = tmp_path / "compiled"
+    reference = Plan(
+        REFERENCE,
+        (Provider(OPENVINO, (("cache_dir", str(cache)),)), Provider("CPUExecutionProvider")),
+        SessionSettings(free_dimensions=(("batch", 2),)),
+    )
+    plans = [
+        one for one in generate(reference, CandidateFacts.read(model)) if "latency" in one.name
+    ]
+    assert plans
+    session = build_session(model, plans[0])
+    assert session.get_inputs()[0].shape == [2, 3, 16, 16]
+    assert list(cache.iterdir()), "the compiled model is kept"

@@ -152,3 +152,17 @@ def test_an_explanation_counts_what_was_generated_left_out_measured_and_verified
     assert "1 measured, 1 verified" in line
     rows = Explanation((explained,)).left_out_rows()
     assert [row["plan"] for row in rows] == [one.name for one in space.left_out]
+
+
+def test_how_memory_is_allocated_is_varied_where_that_can_matter() -> None:
+    dynamic = evolve(FACTS, model=ModelTraits(dynamic_shapes=True))
+    fixed = evolve(FACTS, model=ModelTraits(dynamic_shapes=False))
+    assert {"cpu:arena=off", "cpu:mem-pattern=off", "cpu:block-base=4"} <= set(names(dynamic))
+    assert left_out(PLAIN, fixed)["cpu:mem-pattern=off"] == "no-gain"
+    off = SessionSettings((("enable_cpu_mem_arena", False), ("enable_mem_pattern", False)))
+    rules = left_out(evolve(PLAIN, settings=off), dynamic)
+    assert rules["cpu:arena=off"] == rules["cpu:mem-pattern=off"] == "same-as-reference"
+    chosen = SessionSettings(config=(("session.dynamic_block_base", "8"),))
+    assert left_out(evolve(PLAIN, settings=chosen), dynamic)["cpu:block-base=4"] == "users-choice"
+    alone = evolve(PLAIN, settings=SessionSettings((("intra_op_num_threads", 1),)))
+    assert left_out(alone, dynamic)["cpu:block-base=4"] == "no-gain"
