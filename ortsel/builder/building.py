@@ -175,10 +175,13 @@ class _Run:
     def _startable(self) -> Iterator[Task]:
         """Give the tasks that have not ended, for as long as the total budget allows."""
         total_s = self.spec.total_budget_s
+        begun_s: float | None = None
         for task in self.tasks:
             if task.id in self.ended:
                 continue
-            if total_s is not None and self._elapsed_s() + task.budget_s > total_s:
+            if begun_s is None:
+                begun_s = time.monotonic()
+            elif total_s is not None and time.monotonic() - begun_s + task.budget_s > total_s:
                 return
             yield task
 

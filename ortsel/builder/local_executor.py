@@ -128,11 +128,10 @@ def _converse(
 
 
 def _read(stream: IO[bytes], said: "queue.SimpleQueue[dict[str, Any] | None]") -> None:
-    for line in stream:
-        try:
-            said.put(json.loads(line))
-        except ValueError:
-            continue
+    with stream:
+        for line in stream:
+            with contextlib.suppress(ValueError):
+                said.put(json.loads(line))
     said.put(None)
 
 
