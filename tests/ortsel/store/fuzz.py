@@ -226,12 +226,15 @@ DAMAGE: Final[dict[str, Callable[[random.Random, Path], None]]] = {
 }
 
 
-def run(seconds: float, seed: int) -> Counter[str]:
-    """Fuzz; return counts. An input that fails is left in the folder that the error names."""
+def run(seconds: float, seed: int, where: Path | None = None) -> Counter[str]:
+    """Fuzz in a new folder under `where`; return counts.
+
+    An input that fails is left in the folder that the error names.
+    """
     source = random.Random(seed)
     counts: Counter[str] = Counter()
     memory = Path("/dev/shm")  # a disk would spend most of the time
-    where = memory if memory.is_dir() else None
+    where = memory if where is None and memory.is_dir() else where
     folder = Path(tempfile.mkdtemp(prefix="ortsel-fuzz-", dir=where))
     sound = make_sound(folder)
     path = folder / "input"

@@ -3,13 +3,16 @@
 import logging
 import os
 import random
+import resource
 import shutil
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ortsel.store import SqliteStore, StoreError, open_store
+from tests.ortsel.store import fuzz
 from tests.ortsel.store.sample_records import record
 
 KEYS = [f"k{number}" for number in range(40)]
@@ -143,3 +146,67 @@ def test_a_file_that_was_mended_is_read_again(sound: Path, tmp_path: Path) -> No
             store.save(record("k1"), "{}")
         shutil.copy(sound, tmp_path / "s")
         assert store.load("k1") == record("k1")
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        64 * 2**20,
+        pytest.param(10**9 - 10_000, marks=pytest.mark.deep, id="as much as SQLite keeps"),
+    ],
+)
+@pytest.mark.parametrize("column", ["body", "key_text"])
+def test_a_value_of_any_size_is_never_taken_into_memory(
+    sound: Path, tmp_path: Path, size: int, column: str
+) -> None:
+    path = tmp_path / "s"
+    shutil.copy(sound, path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"UPDATE record SET {column} = zeroblob(?) WHERE key = 'k3'", (size,))
+        database.commit()
+    assert path.stat().st_size > size
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            store = open_store(path)
+            assert (store.load("k3") is None) == (column == "body")
+            assert store.load("k4") == record("k4")
+            list(store.records())
+            store.nearest({"model": "m"})
+            grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            code = 0 if grown_kib < 32 * 1024 else 1
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_fuzzing_finds_nothing_in_a_few_seconds() -> None:
+    counts = fuzz.run(3.0, seed=11)
+    assert min(counts[kind] for kind in (*fuzz.DAMAGE, "texts")) > 0
+    assert counts["inputs that lost a record"] > 0, "pointless unless damage is done"
+
+
+@pytest.mark.deep
+def test_fuzzing_finds_nothing_in_minutes() -> None:
+    assert fuzz.run(150.0, seed=int.from_bytes(os.urandom(4)))["bytes"] > 100
+
+
+def test_fuzzing_notices_a_store_that_believes_what_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records of a store without checks are taken as they are; some input shows it."""
+    trusted = record("another")
+    monkeypatch.setattr("ortsel.store.sqlite_store.decode_under", lambda body, key: trusted)
+    with pytest.raises(AssertionError):
+        fuzz.run(20.0, seed=1, where=tmp_path)
+
+
+def test_fuzzing_notices_an_error_that_leaves_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ortsel.store.fallback_store.StoreError", ZeroDivisionError)
+    with pytest.raises(StoreError):
+        fuzz.run(20.0, seed=1, where=tmp_path)

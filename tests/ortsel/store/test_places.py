@@ -5,8 +5,11 @@ import logging
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +17,12 @@ from pathlib import Path
 import pytest
 
 from ortsel.store import FallbackStore, MemoryStore, SqliteStore, Store, open_store
-from ortsel.store.errors import NoPlaceError, UnreadableStoreError, UnwritableStoreError
+from ortsel.store.errors import (
+    BusyStoreError,
+    NoPlaceError,
+    UnreadableStoreError,
+    UnwritableStoreError,
+)
 from ortsel.store.place import default_path
 from tests.ortsel.store.sample_records import record
 
@@ -273,3 +281,152 @@ def test_a_cache_folder_that_is_no_absolute_path_is_refused(
         assert isinstance(open_store(), MemoryStore)
     assert len(caplog.records) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_owner_is_not_touched(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody else's file, in a folder that everybody may enter, as another user sees it."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    folder = Path(tempfile.mkdtemp(prefix="ortsel-owner-"))
+    try:
+        with closing(SqliteStore(folder / "s")) as store:
+            store.save(record(), "{}")
+        folder.chmod(0o755)
+        before = (folder / "s").read_bytes()
+        for mode, finds in ((0o600, False), (0o644, True)):
+            (folder / "s").chmod(mode)
+            assert _as_another_user(folder / "s") == finds
+        assert (folder / "s").read_bytes() == before
+        assert [path.name for path in folder.iterdir()] == ["s"]
+    finally:
+        shutil.rmtree(folder)
+
+
+def _as_another_user(path: Path) -> bool:
+    """Use the store as another user; return whether its record was found."""
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.setgroups([])
+            os.setgid(54321)
+            os.setuid(54321)
+            store = open_store(path)
+            found = store.load("k") is not None
+            store.save(record("new"), "{}")
+            served = store.load("new") == record("new")
+            assert isinstance(store, FallbackStore)
+            warned = len(store.troubles) >= 1
+            code = (0 if found else 1) if served and warned else 2
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 1), code
+    return code == 0
+
+
+HOLD = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA locking_mode = EXCLUSIVE")
+database.execute("BEGIN EXCLUSIVE")
+database.execute("UPDATE record SET created_s = created_s")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Let another process hold the whole file, as a lock that a network file system lost does."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdin is not None
+    try:
+        assert holder.stdout.readline() == "held\n"
+        yield
+    finally:
+        holder.stdin.close()
+        holder.stdout.close()
+        holder.wait()
+
+
+def test_a_file_that_another_process_holds_costs_its_timeout_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(SqliteStore(tmp_path / "s")) as store:
+        store.save(record(), "{}")
+    with closing(sqlite3.connect(tmp_path / "s")) as database:
+        database.execute("PRAGMA journal_mode = DELETE")
+    slow = SqliteStore(tmp_path / "s", busy_timeout_ms=100)
+    with (
+        _held(tmp_path / "s"),
+        closing(FallbackStore(slow)) as quiet,
+        caplog.at_level(logging.WARNING),
+    ):
+        with pytest.raises(BusyStoreError):
+            slow.load("k")
+        begun_s = time.process_time()
+        for number in range(200):
+            assert quiet.load("k") is None
+            quiet.save(record(f"k{number}"), "{}")
+        assert quiet.load("k7") == record("k7")
+        assert time.process_time() - begun_s < 5.0, "pointless unless it does not wait each time"
+        assert len(caplog.records) == 1
+    with closing(FallbackStore(SqliteStore(tmp_path / "s"))) as later:
+        assert later.load("k") == record()
+
+
+SLOWLY = """
+import sys, time
+from pathlib import Path
+from ortsel.store import open_store
+from tests.ortsel.store.sample_records import record
+begun_s = time.monotonic()
+store = open_store(Path(sys.argv[1]))
+assert store.load("k") == record()
+store.save(record("new"), "{}")
+assert store.load("new") == record("new")
+assert store.nearest({"model": "m"}) is not None
+store.remove("k")
+assert store.load("k") is None
+troubles = store.troubles
+store.close()
+print(time.monotonic() - begun_s, len(troubles))
+"""
+
+
+@pytest.mark.slow
+def test_a_file_system_that_is_as_slow_as_a_bad_network_only_takes_longer(tmp_path: Path) -> None:
+    """Every call that concerns the store's files waits 8 ms, under a tracer that delays it."""
+    tracer = shutil.which("strace")
+    if tracer is None:
+        pytest.skip("strace is not installed here: nothing can slow a file system down")
+    path = tmp_path / "s"
+    with closing(SqliteStore(path)) as store:
+        store.save(record(), '{"model":"m"}')
+    calls = "pread64,pwrite64,fsync,fdatasync,openat,unlink,ftruncate,fcntl,newfstatat,stat,lseek"
+    command = [tracer, "-f", "-qq", "-o", str(tmp_path / "trace")]
+    command += [part for suffix in ("", "-wal", "-shm") for part in ("-P", f"{path}{suffix}")]
+    command += ["-e", f"trace={calls}", "-e", f"inject={calls}:delay_enter=8000"]
+    command += [sys.executable, "-c", SLOWLY, str(path)]
+    done = subprocess.run(
+        command,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "ptrace" in done.stderr:
+        pytest.skip("tracing is not permitted here")
+    assert done.returncode == 0, done.stderr
+    delayed = (tmp_path / "trace").read_text().count("(DELAYED)")
+    seconds, troubles = done.stdout.split()
+    assert delayed > 50, "pointless unless the store's calls waited"
+    assert float(seconds) > delayed * 0.008 * 0.5
+    assert troubles == "0"
+    with closing(SqliteStore(path)) as store:
+        assert [one.record.key for one in store.records()] == ["new"]
