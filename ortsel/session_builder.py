@@ -8,6 +8,7 @@ from attrs import frozen
 from ortsel.errors import OrtselError
 from ortsel.native_class import native_class
 from ortsel.plan import Plan, Provider
+from ortsel.providers.cache_place import option_values
 from ortsel.providers.device_listing import find_device
 from ortsel.providers.registration import ensure_registered
 from ortsel.session_settings import build_options
@@ -65,7 +66,7 @@ def build_session(
 
 
 def _named(providers: tuple[Provider, ...]) -> list[tuple[str, dict[str, str]]]:
-    return [(provider.name, dict(provider.options)) for provider in providers]
+    return [(provider.name, option_values(provider.options)) for provider in providers]
 
 
 def _add_in_order(options: "onnxruntime.SessionOptions", providers: tuple[Provider, ...]) -> None:
@@ -73,9 +74,9 @@ def _add_in_order(options: "onnxruntime.SessionOptions", providers: tuple[Provid
     for provider in providers:
         if provider.device is not None:
             device = find_device(provider.device)
-            options.add_provider_for_devices([device], dict(provider.options))
+            options.add_provider_for_devices([device], option_values(provider.options))
         elif provider.name != CPU or provider.options:  # it comes last by itself
-            options.add_provider(provider.name, dict(provider.options))
+            options.add_provider(provider.name, option_values(provider.options))
 
 
 def nodes_by_provider(session: "onnxruntime.InferenceSession") -> dict[str, int] | None:

@@ -21,6 +21,7 @@ from ortsel.environment.packages import read_packages
 from ortsel.environment.runtime_build import read_build
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.plan import Plan
+from ortsel.providers.cache_place import PLACE
 from ortsel.providers.device_listing import plugins_at, registered_plugins
 from ortsel.providers.plugin import Plugin, PluginLibrary
 from spec.capability import Hardware, OrtBuild
@@ -141,8 +142,6 @@ def _engines(
 ) -> EngineFacts | None:
     if not {TENSORRT, NV_TENSORRT_RTX}.intersection(providers):
         return None
-    from platformdirs import user_cache_path
-
     from ortsel.canonical_model import UnknownContentError
     from ortsel.model_content import content_hash
 
@@ -156,7 +155,7 @@ def _engines(
     packages = {name: text for name, text in read_packages().items() if "tensorrt" in name}
     parts = [content, device, str(gpu.build.version), str(libraries), str(packages)]
     fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return EngineFacts(str(user_cache_path("ortsel") / "engines"), fingerprint)
+    return EngineFacts(f"{PLACE}/engines", fingerprint)
 
 
 def _plugins(libraries: Sequence[PluginLibrary]) -> tuple[Plugin, ...]:
