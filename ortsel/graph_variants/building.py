@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ortsel.errors import MissingPackageError, UsageError
 from ortsel.graph_variants.attention_24 import ATTENTION_24
+from ortsel.graph_variants.dynamic_int8 import DYNAMIC_INT8
 from ortsel.graph_variants.errors import UnknownVariantError, VariantRefusedError
 from ortsel.graph_variants.flash_decode import FLASH_DECODE
 from ortsel.graph_variants.group_query_attention import GROUP_QUERY
@@ -19,6 +20,7 @@ from ortsel.graph_variants.memory_efficient import MEMORY_EFFICIENT
 from ortsel.graph_variants.multi_head_attention import MULTI_HEAD, MULTI_HEAD_4D
 from ortsel.graph_variants.onnx_attention import ONNX_ATTENTION_VARIANT
 from ortsel.graph_variants.ort_fusions import ORT_FUSIONS
+from ortsel.graph_variants.ort_optimizer import ORT_OPTIMIZER
 from ortsel.graph_variants.prescaled_query import PRESCALED_QUERY
 from ortsel.graph_variants.rewrite_function import variant_of_function
 from ortsel.graph_variants.variant import GraphVariant, NotApplicableError, take_census
@@ -37,6 +39,8 @@ VARIANTS: Final[tuple[GraphVariant, ...]] = (
     MULTI_HEAD,
     MULTI_HEAD_4D,
     GROUP_QUERY,
+    ORT_OPTIMIZER,
+    DYNAMIC_INT8,
 )
 
 MAX_EMBEDDED_BYTES: Final = 1_500_000_000
@@ -49,9 +53,9 @@ JOINT: Final = "+"
 """Between the names of rewrites that are done one after the other."""
 
 
-def variant_names() -> tuple[str, ...]:
-    """Return the names of single rewrites that `build_variant` knows."""
-    return tuple(variant.name for variant in VARIANTS)
+def variant_names(*, lossy: bool = False) -> tuple[str, ...]:
+    """Return the names of single rewrites that `build_variant` knows: exact ones, or lossy ones."""
+    return tuple(variant.name for variant in VARIANTS if variant.lossy is lossy)
 
 
 def build_variant(
@@ -95,7 +99,7 @@ def _steps(name: str) -> tuple[GraphVariant, ...]:
     functions = filter(None, map(variant_of_function, names))
     by_name = {variant.name: variant for variant in (*VARIANTS, *functions)}
     if not by_name.keys() >= set(names) or len(set(names)) < len(names):
-        raise UnknownVariantError(name, variant_names())
+        raise UnknownVariantError(name, tuple(by_name))
     return tuple(by_name[step] for step in names)
 
 

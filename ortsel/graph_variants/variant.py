@@ -34,6 +34,8 @@ class GraphVariant:
     ensures: Callable[[Census, Census], str]
     """Given the census before and after, what the rewrite failed to do; empty if nothing. Rewriters
     report success by a flag that nobody checks: this is the check."""
+    lossy: bool = False
+    """Whether results are near the original's rather than equal; never offered unasked."""
 
 
 def all_nodes(model: "ir.Model") -> "Iterator[ir.Node]":
