@@ -4,12 +4,12 @@ The only argument is the number of nodes; each offers one `ortsel_machine`.
 """
 
 import sys
-
-from ray.cluster_utils import Cluster
+from importlib import import_module
+from typing import Any
 
 
 def main() -> None:
-    cluster = Cluster()
+    cluster: Any = import_module("ray.cluster_utils").Cluster()
     try:
         for _ in range(int(sys.argv[1])):
             cluster.add_node(

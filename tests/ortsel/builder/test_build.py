@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import time
+from importlib import import_module
 from pathlib import Path
-
+from typing import Any
 
 import numpy as np
 import psutil
@@ -20,6 +21,15 @@ from ortsel.store import SqliteStore
 from tests.ortsel.builder.conftest import Start, WriteSpec, journal_entries
 
 pytestmark = pytest.mark.slow
+
+
+def check_schema(document: dict[str, Any]) -> None:
+    jsonschema: Any = import_module("jsonschema")  # it comes without types
+    jsonschema.validate(document, schema())
+    document["workloads"][0]["surprise"] = 1
+    with pytest.raises(jsonschema.ValidationError, match="surprise"):
+        jsonschema.validate(document, schema())
+    del document["workloads"][0]["surprise"]
 
 
 def wait_for_outcomes(output: Path, count: int, process: "subprocess.Popen[str]") -> None:
@@ -55,7 +65,7 @@ def test_a_build_gives_one_end_per_workload_in_the_order_of_the_spec_and_does_no
     assert told[0].remaining_s == 6, "before the first end, whole budgets"
     assert told[-1].remaining_s == 0
     document = first.document()
-    jsonschema.validate(document, schema())
+    check_schema(document)
     assert document == json.loads((tmp_path / "out" / "report.json").read_text())
 
     edited = ortsel.build(write_spec("[7, 3, 5]"))
@@ -152,7 +162,7 @@ def test_a_decision_that_was_measured_is_in_the_store(write_spec: WriteSpec) -> 
     store = SqliteStore(report.store)
     assert workload.decided == (bool(outcome.key) and store.load(outcome.key) is not None)
     store.close()
-    jsonschema.validate(report.document(), schema())
+    check_schema(report.document())
 
 
 def test_two_builds_in_one_folder_are_refused(write_spec: WriteSpec, tmp_path: Path) -> None:

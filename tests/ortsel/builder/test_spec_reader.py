@@ -7,6 +7,7 @@ import pytest
 
 from ortsel.builder import BuildSpecError
 from ortsel.builder.spec_reader import parse_spec, read_spec, spec_of_mapping
+from tests.ortsel.builder.conftest import ROOT
 
 GOOD = """\
 output: decisions
@@ -167,3 +168,12 @@ def test_a_tag_constructs_nothing() -> None:
 def test_a_file_that_is_not_there_is_one_problem(tmp_path: Path) -> None:
     with pytest.raises(BuildSpecError, match="No such file"):
         read_spec(tmp_path / "none.yaml")
+
+
+def test_the_example_means_what_its_comments_say() -> None:
+    spec = read_spec(ROOT / "examples" / "offline" / "spec.yaml")
+    encoder, detector = spec.models
+    lengths = {choice.name: choice.sizes for choice in encoder.shapes}["sequence"]
+    assert lengths == ((16,), (32,), (64,), (128,), (256,), (512,))
+    assert (encoder.settings.budget_s, detector.settings.budget_s) == (30, 60)
+    assert detector.feeds == spec.output.with_name("samples")
