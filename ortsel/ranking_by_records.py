@@ -1,8 +1,8 @@
 """What won before is tried first: records rank candidates, wherever they were measured.
 
-A record whose key is another one's (another shape, another machine, from a bundle) is no evidence for
-this call, so it decides nothing. But what it names is the likeliest winner, and a search that runs
-out of budget has then seen it.
+A record of another key (another shape, another machine, out of a bundle) is no evidence for this
+call, so it decides nothing. But what it names is the likeliest winner, and a search that runs out
+of budget has then seen it.
 """
 
 from attrs import evolve
