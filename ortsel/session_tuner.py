@@ -22,6 +22,7 @@ from ortsel.loaded_model import LoadedModel
 from ortsel.plan import Plan
 from ortsel.provider_caches import cache_folder
 from ortsel.random_operators import random_operators
+from ortsel.ranking_by_records import ranked_by_records
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Selector
 from ortsel.selectors import searching
@@ -108,7 +109,11 @@ class SessionTuner:
     def _space(self) -> SearchSpace:
         if self._known_space is None:
             facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
-            self._known_space = candidate_space(self._reference, facts, self._config.candidates)
+            space = candidate_space(self._reference, facts, self._config.candidates)
+            own = self._config.candidates is None
+            if own and self._config.mode is not SelectionMode.CACHE_ONLY:
+                space = ranked_by_records(space, self._selector.store, self._content())
+            self._known_space = space
         return self._known_space
 
     def asks_nobody(self) -> bool:
