@@ -33,10 +33,10 @@ def parts(**changes: Json) -> dict[str, Json]:
     return named | changes
 
 
-def stored(record_changes: dict[str, Any] | None = None, **changes: Json) -> StoredRecord:
+def stored(**changes: Json) -> StoredRecord:
     """Return a record whose key is the hash of `parts`."""
     text = canonical(parts(**changes))
-    record = evolve(PLAIN, key=digest(text), created_s=NOW_S, **(record_changes or {}))
+    record = evolve(PLAIN, key=digest(text), created_s=NOW_S)
     return StoredRecord(record, text)
 
 
