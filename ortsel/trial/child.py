@@ -17,7 +17,7 @@ from attrs import frozen
 from ortsel.errors import OrtselError
 from ortsel.trial.errors import TrialsUnavailableError
 from ortsel.trial.frames import FrameError, read_frame, skip_to_magic, write_frame
-from ortsel.trial.interpreter import worker_command, worker_environment
+from ortsel.trial.interpreter import PARENT_VARIABLE, worker_command, worker_environment
 from ortsel.trial.limits import SECOND_NS, TrialLimits
 from ortsel.trial.memory import available_memory_bytes
 from ortsel.trial.messages import (
@@ -162,7 +162,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=worker_environment(),
+                env=worker_environment() | {PARENT_VARIABLE: str(os.getpid())},
                 # Ctrl-C in a terminal is for the user's program, not for the trial.
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),

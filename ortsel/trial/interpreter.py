@@ -9,6 +9,8 @@ from typing import Final
 from ortsel.trial.errors import TrialsUnavailableError
 
 WORKER_MODULE: Final = "ortsel.trial.worker"
+PARENT_VARIABLE: Final = "ORTSEL_TRIAL_PARENT"
+"""Whose trial a worker runs. By the time a worker can ask for its parent it may be an orphan."""
 
 _INTERPRETER: Final = re.compile(
     r"\.?(python|pypy)w?[0-9.]*[dtmu]*(-wrapped)?(\.exe)?", re.IGNORECASE

@@ -24,6 +24,7 @@ import numpy as np
 
 from ortsel.trial.calling import Caller, Calling, make_caller
 from ortsel.trial.frames import MAGIC, FrameError, read_frame, write_frame
+from ortsel.trial.interpreter import PARENT_VARIABLE
 from ortsel.trial.messages import (
     Envelope,
     Failed,
@@ -222,7 +223,7 @@ def _read_commands(
     stream: BinaryIO, commands: "queue.Queue[Envelope]", scratch: Path, outer: Path | None
 ) -> None:
     """Hand over commands until the parent is gone, then end the process, whatever it is doing."""
-    parent = os.getppid()
+    parent = int(os.environ.get(PARENT_VARIABLE, os.getppid()))
     try:
         while True:
             if hasattr(select, "poll"):
@@ -281,11 +282,8 @@ def _limit_resources(address_space_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Greet, then answer commands until told to quit or left alone."""
-    scratch, nice, address_space_bytes = Path(arguments[0]), int(arguments[1]), int(arguments[2])
-    outer = next((Path(argument) for argument in arguments[3:]), None)
-    replies = _prepare_process(nice, address_space_bytes)
+def _answer_commands(commands: "queue.Queue[Envelope]", replies: BinaryIO) -> None:
+    """Greet, then answer until told to quit."""
     import onnxruntime
 
     import ortsel.trial
@@ -295,12 +293,6 @@ def main(arguments: Sequence[str]) -> None:
         os.getpid(), onnxruntime.__version__, str(onnxruntime.__file__), str(ortsel.trial.__file__)
     )
     write_frame(replies, reply_to_json(hello))
-    # Unbuffered: a poll sees only what no buffer has swallowed.
-    commands_in = os.fdopen(os.dup(0), "rb", buffering=0)
-    commands: queue.Queue[Envelope] = queue.Queue()
-    threading.Thread(
-        target=_read_commands, args=(commands_in, commands, scratch, outer), daemon=True
-    ).start()
     worker = Worker()
     while True:
         envelope = commands.get()
@@ -311,6 +303,27 @@ def main(arguments: Sequence[str]) -> None:
         _arm_alarm(0)
         if reply is not None:
             write_frame(replies, reply_to_json(reply))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Greet, then answer commands until told to quit or left alone."""
+    scratch, nice, address_space_bytes = Path(arguments[0]), int(arguments[1]), int(arguments[2])
+    outer = next((Path(argument) for argument in arguments[3:]), None)
+    replies = _prepare_process(nice, address_space_bytes)
+    # Unbuffered: a poll sees only what no buffer has swallowed.
+    commands_in = os.fdopen(os.dup(0), "rb", buffering=0)
+    commands: queue.Queue[Envelope] = queue.Queue()
+    # Before the imports: at the lowest priority of a busy machine they take seconds, in which a
+    # parent that ended is not to be missed.
+    reader = threading.Thread(
+        target=_read_commands, args=(commands_in, commands, scratch, outer), daemon=True
+    )
+    reader.start()
+    try:
+        _answer_commands(commands, replies)
+    except OSError as error:
+        _logger.warning("nobody reads the replies: %s", error)
+        reader.join(ORPHANED_S)  # it sees that the parent is gone, and what to remove
     # Not through the interpreter's shutdown: destroying a session may hang or crash, and the
     # trial is over.
     sys.stderr.flush()
