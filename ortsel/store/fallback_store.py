@@ -22,7 +22,8 @@ _Use: TypeAlias = Literal["read", "write"]
 RETRY_AFTER_S: Final = 60.0
 """Time without another attempt after reading, or writing, failed as a whole. Shorter, and a locked
 file would cost its timeout again and again. A server that cannot be reached is left alone with
-both."""
+both, and twice as long each time in a row."""
+_MOST_DOUBLINGS: Final = 4
 _MAX_FORGOTTEN: Final = 4096
 
 
@@ -40,6 +41,8 @@ class FallbackStore:
         self._forgotten: dict[str, None] = {}
         self._warned: dict[type[StoreError], tuple[object, StoreError]] = {}
         self._monotonic_s = monotonic_s
+        self._failures = 0
+        """How often in a row the server could not be reached."""
         self._rest_until_s = {"read": float("-inf"), "write": float("-inf")}
 
     @property
@@ -55,10 +58,12 @@ class FallbackStore:
         if kept is not None or self._rests("read"):
             return kept
         try:
-            return self._store.load(key)
+            found = self._store.load(key)
         except StoreError as error:
             self._fail(error, "read")
             return None
+        self._failures = 0
+        return found
 
     def save(self, record: Record, key_text: str) -> None:
         """Keep a record in the store, or in memory where that fails."""
@@ -134,9 +139,13 @@ class FallbackStore:
 
     def _fail(self, error: StoreError, use: _Use) -> None:
         if not isinstance(error, (CorruptRecordError, NewerRecordError)):
-            both = isinstance(error, UnreachableStoreError)
-            for each in ("read", "write") if both else (use,):
-                self._rest_until_s[each] = self._monotonic_s() + RETRY_AFTER_S
+            pause_s, uses = RETRY_AFTER_S, [use]
+            if isinstance(error, UnreachableStoreError):
+                pause_s *= 2 ** min(self._failures, _MOST_DOUBLINGS)
+                self._failures += 1
+                uses = ["read", "write"]
+            for each in uses:
+                self._rest_until_s[each] = self._monotonic_s() + pause_s
         error.__traceback__ = error.__cause__ = error.__context__ = None  # frames hold files
         first = object()
         if self._warned.setdefault(type(error), (first, error))[0] is first:

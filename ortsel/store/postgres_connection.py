@@ -28,8 +28,8 @@ from ortsel.store.errors import (
 )
 from ortsel.store.server_url import shown, without_secrets
 
-CONNECT_TIMEOUT_S: Final = 3.0
-ANSWER_TIMEOUT_S: Final = 2.0
+CONNECT_TIMEOUT_S: Final = 1.5
+ANSWER_TIMEOUT_S: Final = 1.0
 """For everything that one operation asks. Together they bound what a call can cost, once in
 `RETRY_AFTER_S`."""
 _PER_HOST_S: Final = 2

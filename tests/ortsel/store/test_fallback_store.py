@@ -1,11 +1,12 @@
 import logging
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from ortsel.store import FallbackStore, MemoryStore, Nearest, StoredRecord, StoreError
-from ortsel.store.errors import BusyStoreError, CorruptRecordError
+from ortsel.store.errors import BusyStoreError, CorruptRecordError, UnreachableStoreError
 from ortsel.store.fallback_store import RETRY_AFTER_S
 from spec.canonical_json import Json
 from spec.record import Record
@@ -108,6 +109,32 @@ def test_after_trouble_the_store_is_left_alone_for_a_while(fragile: _Fragile) ->
     store.save(record("d"), "{}")
     assert fragile.asked == 2
     assert fragile.load("d") == record("d")
+
+
+def test_a_server_that_stays_away_is_asked_less_and_less_often(fragile: _Fragile) -> None:
+    now_s = [100.0]
+    store = FallbackStore(fragile, monotonic_s=lambda: now_s[0])
+    fragile.trouble = UnreachableStoreError("postgresql://host/d", "gone")
+    asked_at = []
+    for _ in range(6000):
+        before = fragile.asked
+        store.load("a")
+        store.save(record("b"), "{}")
+        if fragile.asked > before:
+            asked_at.append(now_s[0] - 100.0)
+            assert fragile.asked == before + 1, "reading and writing rest together"
+        now_s[0] += 1.0
+    pauses = [later - sooner for sooner, later in pairwise(asked_at)]
+    assert pauses == [RETRY_AFTER_S * times for times in (1, 2, 4, 8, 16, 16, 16, 16, 16)]
+    fragile.trouble = None
+    now_s[0] += 10_000.0
+    assert store.load("a") is None
+    fragile.trouble = UnreachableStoreError("postgresql://host/d", "gone again")
+    store.load("a")
+    fragile.asked = 0
+    now_s[0] += RETRY_AFTER_S
+    store.load("a")
+    assert fragile.asked == 1, "the first pause is short again"
 
 
 def test_a_store_that_cannot_be_read_is_asked_once_whatever_is_asked(fragile: _Fragile) -> None:
