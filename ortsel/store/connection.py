@@ -137,9 +137,14 @@ class Connection:
             create_file(self._path)
         database = self._connect("rw")
         with _closed_on_failure(database):
-            if sqlite_schema.condition(database, self._path) is Condition.EMPTY:
-                self._refuse_fragment()
-                sqlite_schema.create(database, self._path)
+            match sqlite_schema.condition(database, self._path):
+                case Condition.EMPTY:
+                    self._refuse_fragment()
+                    sqlite_schema.create(database, self._path)
+                case Condition.EARLIER:
+                    sqlite_schema.upgrade(database, self._path)
+                case Condition.CURRENT:
+                    pass
         return database
 
     def _refuse_fragment(self) -> None:
@@ -154,9 +159,13 @@ class Connection:
             return None
         database = self._open_for_reading()
         with _closed_on_failure(database):
-            if sqlite_schema.condition(database, self._path) is not Condition.EMPTY:
-                return database
-            self._refuse_fragment()
+            match sqlite_schema.condition(database, self._path):
+                case Condition.CURRENT:
+                    return database
+                case Condition.EMPTY:
+                    self._refuse_fragment()
+                case Condition.EARLIER:  # only a process that writes can change that
+                    pass
         database.close()
         return None
 

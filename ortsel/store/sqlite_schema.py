@@ -15,7 +15,8 @@ APPLICATION_ID: Final = 0x6F727473
 """Marks the file as ours: "orts" in ASCII."""
 SCHEMA_VERSION: Final = 1
 """Grows with every change of the tables. A file of a later version is left alone. A file of an
-earlier version is brought up to date, in one transaction, by the first process that writes."""
+earlier version holds nothing for a reader, and is brought up to date, in one transaction that keeps
+its records, by the first process that writes."""
 
 _STATEMENTS: Final = {
     "record": (
@@ -26,6 +27,10 @@ _STATEMENTS: Final = {
     "record_by_created": "CREATE INDEX record_by_created ON record (created_s, sequence)",
     "record_by_model": "CREATE INDEX record_by_model ON record (model, sequence)",
 }
+SCHEMAS: Final[dict[int, dict[str, str]]] = {1: _STATEMENTS}
+"""The statements of each version, by the name of what they make."""
+UPGRADES: Final[dict[int, tuple[str, ...]]] = {}
+"""The statements that turn a version's tables into those of the next."""
 _AUTOMATIC: Final = "sqlite_autoindex_record_1"
 
 
@@ -33,6 +38,7 @@ class Condition(Enum):
     """What a file is, as far as its schema says."""
 
     EMPTY = "empty"
+    EARLIER = "earlier"
     CURRENT = "current"
 
 
@@ -54,10 +60,10 @@ def condition(database: sqlite3.Connection, path: Path) -> Condition:
         raise ForeignStoreError(path, got, f"application id {APPLICATION_ID}")
     if version > SCHEMA_VERSION:
         raise NewerStoreError(path, version, SCHEMA_VERSION)
-    if version != SCHEMA_VERSION or found != _STATEMENTS | {_AUTOMATIC: ""}:
+    if version not in SCHEMAS or found != SCHEMAS[version] | {_AUTOMATIC: ""}:
         got = f"schema version {version} with {', '.join(sorted(found)) or 'nothing'}"
         raise ForeignStoreError(path, ascii(got)[1:-1][:200], "the tables of a store")
-    return Condition.CURRENT
+    return Condition.CURRENT if version == SCHEMA_VERSION else Condition.EARLIER
 
 
 def create(database: sqlite3.Connection, path: Path) -> None:
@@ -65,9 +71,20 @@ def create(database: sqlite3.Connection, path: Path) -> None:
     database.execute("PRAGMA journal_mode = WAL").fetchall()
     database.execute("BEGIN IMMEDIATE")
     if condition(database, path) is Condition.EMPTY:
-        for statement in _STATEMENTS.values():
+        for statement in SCHEMAS[SCHEMA_VERSION].values():
             database.execute(statement)
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.execute("COMMIT")
+
+
+def upgrade(database: sqlite3.Connection, path: Path) -> None:
+    """Bring a file of an earlier version up to date. Of two processes the second finds it done."""
+    database.execute("BEGIN IMMEDIATE")
+    if condition(database, path) is Condition.EARLIER:
+        for version in range(_pragma(database, "user_version"), SCHEMA_VERSION):
+            for statement in UPGRADES[version]:
+                database.execute(statement)
         database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     database.execute("COMMIT")
 
