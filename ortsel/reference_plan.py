@@ -55,18 +55,20 @@ def _libraries(reported: Sequence[str]) -> dict[str, PluginLibrary]:
     """Return the libraries of those providers that ONNX Runtime does not bring along."""
     import onnxruntime
 
-    foreign = frozenset(reported).difference(onnxruntime.get_all_providers())
-    if not foreign:
+    names = frozenset(reported) - {CPU, AZURE}
+    if not names:
         return {}
+    # A library may bring a provider under a name that other builds of ONNX Runtime contain.
     known = {
         device.provider: plugin.library
         for plugin in registered_plugins()
         for device in plugin.devices
     }
+    foreign = names.difference(onnxruntime.get_all_providers())
     for name in sorted(foreign.difference(known)):
         need = "a library that is registered with ortsel.register_execution_provider_library"
         raise PluginLibraryError(name, "a provider from elsewhere", need)
-    return {name: known[name] for name in foreign}
+    return {name: known[name] for name in names.intersection(known)}
 
 
 def _given_options(providers: Any, provider_options: Any) -> dict[str, dict[str, str]]:

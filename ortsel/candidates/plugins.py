@@ -18,24 +18,29 @@ CPU: Final = "CPUExecutionProvider"
 
 def plugin_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
     """Return the reference with one device of a library in front of its own providers."""
-    named = {provider.name: provider for provider in reference.providers or ()}
-    return tuple(
-        _plan(reference, plugin, device)
-        if device.provider not in named or len(plugin.devices) > 1
-        else LeftOut(f"plugin:{device.label}", "same-as-reference", "the reference runs on it")
-        for plugin in facts.plugins
-        for device in plugin.devices
-    )
+    named = {provider.name for provider in reference.providers or ()}
+    offered: dict[str, Plan | LeftOut] = {}
+    for plugin in facts.plugins:
+        for device in plugin.devices:
+            name = f"plugin:{device.label}"
+            if name in offered:  # two libraries with providers of one name
+                name = f"{name},{plugin.library.registration}"
+            if device.provider not in named or len(plugin.devices) > 1:
+                offered.setdefault(name, _plan(reference, plugin, device, name))
+            else:
+                reason = "the reference runs on it"
+                offered.setdefault(name, LeftOut(name, "same-as-reference", reason))
+    return tuple(offered.values())
 
 
-def _plan(reference: Plan, plugin: Plugin, device: PluginDevice) -> Plan:
+def _plan(reference: Plan, plugin: Plugin, device: PluginDevice, name: str) -> Plan:
     own = {provider.name: provider.options for provider in reference.providers or ()}
     others = [one for one in reference.providers or () if one.name != device.provider]
     provider = Provider(device.provider, own.get(device.provider, ()), plugin.library, device)
     version = f" {device.version}" if device.version else ""
     return derive(
         reference,
-        f"plugin:{device.label}",
+        name,
         providers=(provider, *(others or [Provider(CPU)])),
         notes=f"{device.provider}{version} of {device.vendor}, on {device.kind} {device.hardware}",
     )

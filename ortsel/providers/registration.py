@@ -9,10 +9,25 @@ import threading
 from importlib import import_module
 from typing import Any, Final
 
+from attrs import define, field
+
+from ortsel.fork import starts_over
 from ortsel.providers.library_search import content_of
 from ortsel.providers.plugin import PluginLibrary, PluginLibraryError
 
-_lock: Final = threading.Lock()
+
+@define
+class _Guard:
+    """A lock that a fork of this process does not inherit."""
+
+    lock: threading.Lock = field(factory=threading.Lock)
+
+    def after_fork_in_child(self) -> None:
+        self.lock = threading.Lock()
+
+
+_guard: Final = _Guard()
+starts_over(_guard)
 _by_user: Final[dict[str, str]] = {}
 _by_plan: Final[dict[str, str]] = {}
 """Paths by registration name. What a plan needed is apart: it must not change what a key says about
@@ -27,7 +42,7 @@ def register_execution_provider_library(name: str, path: str | os.PathLike[str])
     # From below, because `ortsel.install` puts this function under the name above.
     from onnxruntime.capi import _pybind_state as native
 
-    with _lock:
+    with _guard.lock:
         if _by_plan.get(name) == os.path.realpath(path):
             _by_user[name] = _by_plan.pop(name)  # there already, on ortsel's own account
             return
@@ -39,7 +54,7 @@ def unregister_execution_provider_library(name: str) -> None:
     """Take a registration back, as `onnxruntime.unregister_execution_provider_library` does."""
     from onnxruntime.capi import _pybind_state as native
 
-    with _lock:
+    with _guard.lock:
         native.unregister_execution_provider_library(name)
         _by_user.pop(name, None)
         _by_plan.pop(name, None)
@@ -61,7 +76,7 @@ def ensure_registered(library: PluginLibrary) -> None:
         need = f"that of the plan, {library.content[:12]}"
         raise PluginLibraryError(library.path, f"content {content[:12]}", need)
     path = os.path.realpath(library.path)
-    with _lock:
+    with _guard.lock:
         if path in (*_by_user.values(), *_by_plan.values()) or path in registered_paths():
             return
         try:
@@ -73,13 +88,13 @@ def ensure_registered(library: PluginLibrary) -> None:
 
 def registered_by_user() -> dict[str, str]:
     """Return the paths of libraries that the user registered through ortsel, by name."""
-    with _lock:
+    with _guard.lock:
         return dict(_by_user)
 
 
 def registered_for_plans() -> frozenset[str]:
     """Return the paths of libraries that are registered only because a plan needs them."""
-    with _lock:
+    with _guard.lock:
         return frozenset(_by_plan.values()) - frozenset(_by_user.values())
 
 

@@ -171,20 +171,24 @@ def test_a_session_that_names_a_registered_provider_is_tuned_in_children_that_ha
         """
         ortsel.register_execution_provider_library("mine", library_of(PACKAGE).path)
         from attrs import evolve
-        def slow(facts):
-            settings = facts.reference.settings.with_config("session.disable_prepacking", "1")
-            return [evolve(facts.reference, name="slow", settings=settings)]
-        config = ortsel.SelectionConfig(mode="blocking", store=None, budget_s=4, candidates=slow)
+        from ortsel.plan import Provider
+        def hopeless(facts):
+            providers = (Provider("NoSuchExecutionProvider"), *facts.reference.providers)
+            return [evolve(facts.reference, name="hopeless", providers=providers)]
+        config = ortsel.SelectionConfig(
+            mode="blocking", store=None, budget_s=60, candidates=hopeless
+        )
         session = ortsel.InferenceSession(
             str(model), providers=[PROVIDER, "CPUExecutionProvider"], selection=config
         )
         session.run(None, feed())
         [explained] = session.explain().workloads
-        print(session.get_providers(), [one.first_ns is not None for one in explained.candidates])
+        print(session.get_providers(), explained.candidates[0].first_ns is not None)
+        print(explained.candidates[1].outcome.value)
         """,
         tmp_path,
     )
-    assert lines == ["['cpu_ep', 'CPUExecutionProvider'] [True, True]"]
+    assert lines == ["['cpu_ep', 'CPUExecutionProvider'] True", "failed"]
 
 
 def test_each_device_of_a_named_package_gets_a_plan_that_is_tried(tmp_path: Path) -> None:
@@ -207,3 +211,21 @@ def test_each_device_of_a_named_package_gets_a_plan_that_is_tried(tmp_path: Path
     )
     assert lines[0] == "tuned ['reference', 'plugin:cpu_ep@cpu']"
     assert lines[1] == "[True, True]"
+
+
+def test_a_fork_while_a_library_is_being_registered_does_not_hang(tmp_path: Path) -> None:
+    lines = run(
+        """
+        import os
+        from ortsel.providers import registration
+        library = library_of(PACKAGE)
+        with registration._guard.lock:
+            child = os.fork()
+            if child == 0:
+                ensure_registered(library)
+                os._exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        tmp_path,
+    )
+    assert lines == ["7"]
