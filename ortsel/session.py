@@ -220,6 +220,8 @@ class InferenceSession(onnxruntime.InferenceSession):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuse to be pickled with ONNX Runtime's own words."""
+        if self._sess is None:  # providers that could not be set leave no session to refuse for
+            return super().__reduce_ex__(protocol)
         return self._sess.__reduce_ex__(protocol)
 
     def _ortsel_connect(

@@ -129,6 +129,16 @@ class Open:
         return self.event.candidates[index].name
 
 
+def _two_states(sides: dict[bool, list[int]]) -> bool:
+    """Whether the blocks of one side fall apart: two or more on each side of half as much again."""
+    for sums in sides.values():
+        ordered = sorted(sums)
+        low, high = ordered[1:-2], ordered[2:-1]
+        if any(2 * slower >= 3 * faster for faster, slower in zip(low, high, strict=True)):
+            return True
+    return False
+
+
 class Model:
     """Watches one engine and raises `ViolationError` at the first step that breaks a rule."""
 
@@ -710,6 +720,7 @@ class Model:
     def _verdict(self, one: Open, turn: Turn) -> tuple[bool, Fraction] | None:
         """Return whether a turn's blocks qualify, and their median ratio; None while undecided."""
         ratios = []
+        sides: dict[bool, list[int]] = {True: [], False: []}
         for start in range(0, len(turn.times_ns) - len(turn.times_ns) % 4, 4):
             sums = {True: 0, False: 0}
             for target, time_ns in zip(
@@ -717,6 +728,9 @@ class Model:
             ):
                 sums[target == one.reference] += time_ns
             ratios.append(Fraction(sums[False], sums[True]))
+            for is_reference, total in sums.items():
+                sides[is_reference].append(total)
+        lived = Fraction(sum(sides[False]), sum(sides[True])) if _two_states(sides) else None
         rule, least, extra = self.policy.evidence, self.policy.min_speedup, turn.extra
         match rule:
             case MedianMad():
@@ -724,8 +738,10 @@ class Model:
                     return None
                 middle = median(ratios)
                 spread = median([abs(ratio - middle) for ratio in ratios]) / middle
-                calm = spread <= rule.max_relative_mad
-                return calm and middle < 1 and (middle + extra) * least <= 1, middle
+                calm = spread <= rule.max_relative_mad and middle / (1 / least - extra) <= 1
+                ratio = lived or middle
+                cost = ratio + extra
+                return calm and cost < 1 and cost * least <= 1, ratio
             case AnytimeValid():
                 others = min(len(one.event.candidates), self.policy.max_candidates) - 1
                 needed = 1 / (1 / least - extra)
@@ -733,8 +749,10 @@ class Model:
                 verdict = assess(shared, ratios, needed, turn.to_beat)
                 if isinstance(verdict, Undecided):
                     return None
-                fast = verdict.ratio < 1 and (verdict.ratio + extra) * least <= 1
-                return isinstance(verdict, Faster) and fast, verdict.ratio
+                ratio = lived or verdict.ratio
+                cost = ratio + extra
+                fast = cost < 1 and cost * least <= 1
+                return isinstance(verdict, Faster) and fast, ratio
 
     # Ends
 
