@@ -81,6 +81,12 @@ RARE_VARIANTS: Final[tuple[Variant, ...]] = (
         PRODUCTS_OPSET,
         "attention of few query tokens by splits of the keys",
     ),
+    (
+        "ort-optimizer",
+        (CHAIN,),
+        range(1, 10_000),
+        "encoder fused by ONNX Runtime's optimizer for transformers",
+    ),
 )
 """The same, for what gains on few machines or against few operators."""
 

@@ -1,7 +1,10 @@
 """Products with weights in 8 bits, activations quantised at each call. Not exact.
 
 Weights are signed, with a scale for each output channel: with one scale for a whole matrix, or
-unsigned, sentence embeddings moved further from the original. Only for who asked for it.
+unsigned, sentence embeddings moved further from the original. They use 7 of the bits, so that sums
+of neighbouring products can't overflow where a processor adds them in 16 bits: with all 8, the
+cosine to the original fell from 0.996 to 0.962 (MiniLM, 3 layers, random tokens). Only for who
+asked for it.
 """
 
 import logging
@@ -19,6 +22,8 @@ INTEGER_PRODUCTS: Final = (
     "com.microsoft::MatMulIntegerToFloat",
     "com.microsoft::DynamicQuantizeMatMul",
 )
+FLOAT: Final = 1
+"""What is quantised where types are not known: elements of ONNX Runtime's own operators."""
 MOST_WEIGHT_BYTES: Final = 1_500_000_000
 """The quantiser reads one file, which can't exceed 2 GiB."""
 
@@ -48,8 +53,9 @@ def quantise(model: "ir.Model") -> "ir.Model":
                 target,
                 op_types_to_quantize=["MatMul"],
                 per_channel=True,
+                reduce_range=True,
                 weight_type=QuantType.QInt8,
-                extra_options={"MatMulConstBOnly": True},
+                extra_options={"MatMulConstBOnly": True, "DefaultTensorType": FLOAT},
             )
         except Exception as error:  # it meets graphs that its author never saw
             reason = f"ONNX Runtime's quantiser failed: {error!r}"

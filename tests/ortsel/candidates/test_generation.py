@@ -173,6 +173,7 @@ def test_the_names_are_stable() -> None:
         "variant=memory-efficient",
         "variant=multi-head-attention",
         "variant=ort-fusions",
+        "variant=ort-optimizer",
         "cpu:without=MatMulScaleFusion",
         "openvino:latency",
         "openvino:latency,threads=8",
@@ -312,7 +313,7 @@ def test_variants_of_attention_need_an_operator_to_rewrite() -> None:
     assert variants("MultiHeadAttention") == of_fused | {"onnx-attention"}
     lowered = {"attention-24", "attention-24+prescaled-query"}
     assert variants("Attention") == of_fused | as_multi_head | lowered
-    assert variants("MatMul", "Softmax") == of_any | as_multi_head
+    assert variants("MatMul", "Softmax") == of_any | as_multi_head | {"ort-optimizer"}
     assert variants("MatMul", "GroupQueryAttention") == set()
     assert variants("Conv", "Softmax") == set()
 
