@@ -12,6 +12,7 @@ a decision belongs to the machine that measured it.
 import json
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,6 +26,7 @@ from attrs import define, evolve, field, frozen
 from ortsel.builder import layout
 from ortsel.builder.executor import Finished, Listener
 from ortsel.builder.local_executor import run_in_child
+from ortsel.builder.quiet_stdout import QuietStdout
 from ortsel.builder.task import (
     Outcome,
     Status,
@@ -69,6 +71,7 @@ class _Connection:
 
     cluster: "_Cluster | None" = None
     ours: bool = False
+    quiet: QuietStdout | None = None
 
     def open(self, address: str | None) -> "_Cluster":
         if self.cluster is None:
@@ -79,11 +82,16 @@ class _Connection:
             if self.ours:
                 _connect(ray, address)
             self.cluster = _Cluster(ray, *_placement(ray))
+            self.quiet = QuietStdout(sys.stdout)
+            self.quiet.install()
         return self.cluster
 
     def close(self) -> None:
         if self.cluster is not None and self.ours:
             self.cluster.ray.shutdown()
+        if self.quiet is not None:
+            self.quiet.remove()
+            self.quiet = None
         self.cluster = None
 
 
