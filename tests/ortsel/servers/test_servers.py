@@ -143,12 +143,21 @@ def described(process: psutil.Process) -> str:
     return ""
 
 
+LATE = {"uvicorn by the command"}
+
+
 def feeds() -> list[np.ndarray]:
     draw = np.random.default_rng(1)
     return [draw.standard_normal((n, models.WIDTH)).astype(np.float32) for n in (1, 3, 8, 64)]
 
 
-@pytest.mark.parametrize("way", list(WAYS))
+LONG = pytest.mark.deep
+"""Ways that take long and differ little from the others."""
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[LONG] if way in LATE else []) for way in WAYS]
+)
 def test_every_worker_answers_as_plain_onnx_runtime_and_ends_when_told(
     way: str, tmp_path: Path
 ) -> None:
@@ -177,7 +186,9 @@ def test_every_worker_answers_as_plain_onnx_runtime_and_ends_when_told(
     assert list((tmp_path / "tmp").glob("ortsel*")) == []
 
 
-@pytest.mark.parametrize("way", ["gunicorn, forked after load", "uvicorn"])
+@pytest.mark.parametrize(
+    "way", ["gunicorn, forked after load", pytest.param("uvicorn", marks=LONG)]
+)
 def test_a_search_under_way_in_a_worker_ends_with_it(way: str, tmp_path: Path) -> None:
     command, runtime = WAYS[way]
     with serving(command, runtime, tmp_path) as server:
