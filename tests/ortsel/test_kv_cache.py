@@ -109,3 +109,35 @@ def test_a_cache_of_another_fixed_length_is_refused(example: ModuleType) -> None
     with pytest.raises(CacheNotShareableError, match="need 8 or an open dimension at axis 2"):
         InPlaceCache(session_of(model), model, batch=1, max_length=8)
     InPlaceCache(session_of(model), model, batch=1, max_length=16)
+
+
+def test_a_scattered_cache_is_identical_in_place() -> None:
+    value, single = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    operand: list[str | int] = ["batch", 2, "new", 8]
+    cache_shape: list[str | int] = ["batch", 2, "room", 8]
+    graph = helper.make_graph(
+        [
+            helper.make_node("TensorScatter", ["past_k", "k", "at"], ["present_k"]),
+            helper.make_node("TensorScatter", ["past_v", "v", "at"], ["present_v"]),
+            helper.make_node("Attention", ["q", "present_k", "present_v", "", "", "", "n"], ["y"]),
+        ],
+        "scattered",
+        [value(name, single, operand) for name in "qkv"]
+        + [value(name, single, cache_shape) for name in ("past_k", "past_v")]
+        + [value(name, onnx.TensorProto.INT64, ["batch"]) for name in ("at", "n")],
+        [value("y", single, None)]
+        + [value(name, single, cache_shape) for name in ("present_k", "present_v")],
+    )
+    opset = [helper.make_opsetid("", 24)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=10).SerializeToString()
+    session = session_of(model)
+    cache = InPlaceCache(session, model, batch=2, max_length=16)
+    past = {name: np.zeros((2, 2, 16, 8), np.float32) for name in ("past_k", "past_v")}
+    generator = np.random.default_rng(0)
+    for step in range(4):
+        feed = {n: generator.standard_normal((2, 2, 1, 8)).astype(np.float32) for n in "qkv"}
+        lengths = {"at": np.array([step] * 2), "n": np.array([step + 1] * 2)}
+        (got,) = cache.run(["y"], feed | lengths, new_tokens=1)
+        expected, key, val = session.run(None, feed | lengths | past)
+        past = {"past_k": np.asarray(key), "past_v": np.asarray(val)}
+        np.testing.assert_array_equal(got, expected)
