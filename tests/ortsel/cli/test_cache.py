@@ -22,6 +22,12 @@ from tests.ortsel.cli.conftest import Invoke, hold_something
 from tests.ortsel.cli.stored_samples import WINNER, decide
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give tables the room in which no cell is folded."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 @pytest.fixture
 def store(tmp_path: Path, dense: Path) -> Path:
     """Two decisions about the dense model, one of them for the reference."""

@@ -13,6 +13,12 @@ from tests.ortsel.cli.conftest import Invoke, save_model
 from tests.ortsel.cli.stored_samples import WINNER, decide
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give tables the room in which no cell is folded."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def ask(invoke: Invoke, *arguments: object, code: int) -> dict[str, Any]:
     result = invoke("explain", *arguments, "--json")
     assert result.exit_code == code, result.output
