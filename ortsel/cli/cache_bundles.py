@@ -233,7 +233,7 @@ def _import_lines(done: Imported, winners: Sequence[str], *, dry_run: bool) -> l
         lines.append(f"{_decisions(others)} for another environment: not served here, see explain")
     if any(VARIANT in winner for winner in winners):
         lines.append(
-            "some winners run a rewritten graph, built by ortsel tune or a blocking session"
+            "some winners run a rewritten graph: the first call builds it, or ortsel tune ahead"
         )
     return lines
 
