@@ -37,6 +37,10 @@ class CandidateReport:
     first_ns: int | None = None
     """Time of its very first measurement: what a first call costs beyond a steady one."""
     median_ns: int | None = None
+    states: int = 0
+    """States of the machine that its blocks were measured in (E9): 0 without blocks, 1 or 2."""
+    window_ns: int = 0
+    """From the start of its first block to that of its last."""
     reason: str = ""
     """Why it is not the winner, or what it failed with."""
 

@@ -29,6 +29,7 @@ RULES: Final = MappingProxyType(
         "E3": "balanced pairs: a block is reference-candidate-candidate-reference or its mirror",
         "E4": "two decision rules, exact",
         "E5": "identical plans are not promoted; the rate is shared by a search's candidates",
+        "E9": "blocks from two states of a machine are mixed, not pooled into one median",
         "E7": "a check states on how many feeds, and whether they were real",
         "C1": "hardware: a device is a value whose facts agree",
         "C2": "attention input: a call is a value whose shapes agree",
@@ -71,7 +72,6 @@ ELSEWHERE: Final = MappingProxyType(
         "E2": "sessions that disturb each other need sessions",
         "E6": "outputs are compared by the shell, not by the selector",
         "E8": "which provider took how many nodes needs a built session",
-        "E9": "the state of a machine needs a machine",
         **{f"L{number}": "predictions are floats inside a predictor" for number in range(1, 10)},
     }
 )

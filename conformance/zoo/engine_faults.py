@@ -41,6 +41,7 @@ from conformance.zoo.replaced import (
     last_best,
     newest_first,
     noise_ignored,
+    one_median,
     rivals_ignored,
 )
 from conformance.zoo.wrong import Wrong
@@ -232,6 +233,13 @@ ENGINE_FAULTS: Final = (
         "selection/promotion",
         ("S7",),
         swapping(first_calls_free),
+    ),
+    _wrong(
+        "one-median",
+        "pools the states of a machine into one median",
+        "selection/promotion",
+        ("E9", "S7"),
+        swapping(one_median),
     ),
     _wrong(
         "rivals-ignored",

@@ -1,6 +1,6 @@
 """Parts of the reference model, replaced by wrong ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from spec.engine import exploration, promotion
 from spec.engine.fifo import Fifo
 from spec.engine.search import Contender, Exploring, Search, Trial
 from spec.engine.state import State
+from spec.evidence.block import Block
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy
 from spec.moment import Moment
 from spec.policy import Mode, Policy
@@ -154,3 +155,15 @@ def rivals_ignored() -> AbstractContextManager[None]:
         return facing
 
     return swapped(exploration, "facing_the_best", change)
+
+
+def one_median() -> AbstractContextManager[None]:
+    """Pool the blocks of all states of a machine into one median."""
+
+    def change(real: Callable[[Sequence[Block]], int]) -> Callable[[Sequence[Block]], int]:
+        def seen(blocks: Sequence[Block]) -> int:
+            return min(1, real(blocks))
+
+        return seen
+
+    return swapped(promotion, "states_seen", change)

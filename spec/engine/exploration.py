@@ -1,5 +1,6 @@
 """The search: the reference first, then each candidate against it (S6)."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from attrs import evolve
@@ -20,6 +21,7 @@ from spec.engine.setback import bypassed, device_failed, reference_failed, set_b
 from spec.engine.state import State, Transition, describe
 from spec.errors import InvalidValue
 from spec.evidence.block import Block, Side, block_order
+from spec.evidence.machine_states import mixture, states_seen, window_ns
 from spec.evidence.order_statistics import median, relative_mad
 from spec.evidence.rule import assess
 from spec.evidence.verdict import Undecided
@@ -282,14 +284,24 @@ def _cut(state: State, search: Search, stage: Exploring, now: Moment) -> Transit
         search.candidates[trial.candidate].name,
         Outcome.SKIPPED,
         blocks=len(trial.blocks),
-        ratio=median(trial.ratios) if trial.ratios else None,
+        ratio=_so_far(trial.blocks),
         dispersion=relative_mad(trial.ratios) if trial.ratios else None,
         verified=trial.check.verified,
         first_ns=trial.first_ns,
+        states=states_seen(trial.blocks),
+        window_ns=window_ns(trial.blocks),
         reason=OUT_OF_TIME if now.monotonic_ns >= search.deadline_ns else OUT_OF_TURN,
     )
     over = evolve(with_report(stage, report), complete=False, out_of_time=True)
     return _next_candidate(state, search, over, now)
+
+
+def _so_far(blocks: Sequence[Block]) -> Fraction | None:
+    if not blocks:
+        return None
+    return (
+        median([block.ratio for block in blocks]) if states_seen(blocks) == 1 else mixture(blocks)
+    )
 
 
 def _failed_report(search: Search, stage: Exploring, failure: Failure) -> Exploring:
@@ -300,6 +312,8 @@ def _failed_report(search: Search, stage: Exploring, failure: Failure) -> Explor
         blocks=len(trial.blocks),
         verified=trial.check.verified,
         first_ns=trial.first_ns,
+        states=states_seen(trial.blocks),
+        window_ns=window_ns(trial.blocks),
         reason=f"{failure.kind.value}: {describe(failure.code, failure.detail)}",
     )
     return with_report(stage, report)

@@ -13,6 +13,7 @@ from spec.engine.search import PROVISIONAL, Contender, Exploring, Search, Trial
 from spec.engine.setback import bypassed
 from spec.engine.state import Held, State, Transition
 from spec.evidence.decimal_text import decimal_text
+from spec.evidence.machine_states import mixture, states_seen, window_ns
 from spec.evidence.verdict import Faster, NotFaster, TooNoisy
 from spec.failure import Failure, FailureKind
 from spec.moment import Moment
@@ -72,18 +73,22 @@ def with_verdict(
 ) -> Exploring:
     """Return the stage with the outcome of a candidate that was measured to a verdict."""
     trial = stage.trial
+    states = states_seen(trial.blocks)
+    ratio = verdict.ratio if states == 1 else mixture(trial.blocks)
     candidate_ns = _median_ns([time for block in trial.blocks for time in block.candidate_ns])
-    cost = verdict.ratio + _extra(policy, stage)
+    cost = ratio + _extra(policy, stage)
     outcome, reason = _judged(policy, verdict, cost)
     report = CandidateReport(
         search.candidates[trial.candidate].name,
         outcome,
         verdict.blocks,
-        verdict.ratio,
+        ratio,
         verdict.dispersion,
         trial.check.verified,
         trial.first_ns,
         candidate_ns,
+        states,
+        window_ns(trial.blocks),
         reason,
     )
     over = evolve(with_report(stage, report), verdicts=stage.verdicts + 1)
@@ -92,7 +97,7 @@ def with_verdict(
     reference_ns = _median_ns([time for block in trial.blocks for time in block.reference_ns])
     contender = Contender(
         trial.candidate,
-        verdict.ratio,
+        ratio,
         verdict.dispersion,
         verdict.blocks,
         reference_ns,
@@ -108,7 +113,7 @@ def _judged(
 ) -> tuple[Outcome, str]:
     match verdict:
         case Faster():
-            if verdict.ratio < 1 and cost * policy.min_speedup <= 1:
+            if cost * policy.min_speedup <= 1 and cost < 1:
                 return Outcome.FASTER, ""
             need = f"need at most {1 / policy.min_speedup}"
             return Outcome.NOT_FASTER, f"faster, but its cost is {cost}, {need}"

@@ -50,7 +50,7 @@ PAIR: Final = CANDIDATES[:2]
 
 def vectors() -> tuple[Vector, ...]:
     """Return the vectors of the groups "promotion", "failures" and "protocol"."""
-    groups = (_promotion, _identical, _first_calls, _rivals, _meanwhile)
+    groups = (_promotion, _identical, _first_calls, _rivals, _states, _meanwhile)
     rest = (_failures, _quarantine, _protocol)
     return tuple(vector for group in (*groups, *rest) for vector in group())
 
@@ -222,6 +222,51 @@ def _rivals() -> tuple[Vector, ...]:
         _one("promotion/as-fast-as-the-best", "Equal to the best so far: it keeps up, qualifies, "
              "and loses the tie.", _pair(1000, 500, anytime, slow=500), "tuned fast", holds="S7",
              flags="ties"),
+    )  # fmt: skip
+
+
+def _states() -> tuple[Vector, ...]:
+    def blocks(count: int) -> Policy:
+        rule = evolve(THREE_BLOCKS, samples=count, max_relative_mad=Fraction(99, 100))
+        return evolve(POLICY, evidence=rule)
+
+    def course(reference: Timing, fast: Timing, count: int) -> Scenario:
+        return _pair(reference, fast, blocks(count)).look("reports")
+
+    # A warm-up, a baseline, then two measurements of 1000 ns for each block of the first state.
+    jumping: Timing = (*(1000,) * 6, *(2000,) * 4)
+    return (
+        _one("promotion/two-states", "Two blocks against 1000 ns, two against 2000, 900 ns each: "
+             "the median is 27/40, all time over all time 7200 / 12000.",
+             course(jumping, 900, 4), "tuned fast", holds="E9 S7", flags="noise exact"),
+        _one("promotion/one-state", "The same blocks against 1000 ns: no jump.",
+             course(1000, 900, 4), "tuned fast", holds="S7", breaks="E9"),
+        _one("promotion/states-of-the-candidate", "Three blocks at 9/10, then two in which the "
+             "candidate takes 3000 ns and the reference its 1000: the median says faster, the "
+             "mixture 17400 / 10000 does not.",
+             course(1000, (*(900,) * 7, *(3000,) * 4), 5), "tuned reference", holds="E9",
+             breaks="S7", flags="noise"),
+        _one("promotion/one-slow-block-is-no-state", "The same with one such block: an accident.",
+             course(1000, (*(900,) * 9, *(3000,) * 2), 5), "tuned fast", holds="S7", breaks="E9",
+             flags="noise"),
+        _one("promotion/states-exactly-half-as-slow-again", "Sums of 2000 and 3000 ns are a "
+             "factor of exactly 3/2: two states, 3600 x 2 / 10000.",
+             course((*(1000,) * 6, *(1500,) * 4), 900, 4), "tuned fast", holds="E9 S7",
+             flags="boundary exact"),
+        _one("promotion/states-not-quite-half-as-slow-again", "2999 ns is one state, and a median.",
+             course((*(1000,) * 6, 1500, 1499, 1500, 1499), 900, 4), "tuned fast", holds="S7",
+             breaks="E9", flags="boundary exact"),
+        _one("promotion/states-in-turns", "Blocks of two states that alternate are told apart as "
+             "well: by their times, not by their places.",
+             course((1000, 1000, *(1000, 1000, 2000, 2000) * 2), 900, 4), "tuned fast",
+             holds="E9 S7", flags="noise order"),
+        _one("promotion/mixture-exactly-the-minimum", "Two blocks at 1000 against 1030 ns, two at "
+             "2000 against 2060: the mixture is exactly 100/103.",
+             course((*(1030,) * 6, *(2060,) * 4), (1, *(1000,) * 4, *(2000,) * 4), 4),
+             "tuned fast", holds="E9 S7", flags="boundary exact"),
+        _one("promotion/mixture-just-under-the-minimum", "1 ns more in one of them.",
+             course((*(1030,) * 6, *(2060,) * 4), (1, *(1000,) * 4, 2000, 2000, 2000, 2001), 4),
+             "tuned reference", holds="E9", breaks="S7", flags="boundary exact"),
     )  # fmt: skip
 
 

@@ -104,8 +104,11 @@ class Request:
         others = [time for candidate, time in runs if candidate == self.reference]
         blocks = [runs[at : at + BLOCK] for at in range(0, len(runs), BLOCK)]
         ratios = [_ratio(block, self.reference) for block in blocks]
+        lived = Fraction(sum(mine), sum(others))
+        sides = [[_sums(block, self.reference)[side] for block in blocks] for side in (0, 1)]
+        apart = any(_fall_apart(sums) for sums in sides)
         return {
-            "ratio": pair(Fraction(median(ratios))),
+            "ratio": pair(lived if apart else Fraction(median(ratios))),
             "dispersion": pair(relative_mad(ratios)),
             "blocks": len(ratios),
             "reference_ns": int(Fraction(sum(sorted(others)[_middle(others)]), 2)),
@@ -225,6 +228,17 @@ def _middle(times: Sequence[int]) -> slice:
     return slice(len(times) // 2 - 1, len(times) // 2 + 1)
 
 
+def _fall_apart(sums: list[int]) -> bool:
+    """Say whether a side's blocks are of two states: two or more of half as much again."""
+    ordered = sorted(sums)
+    steps = zip(ordered[1:], ordered, strict=False)
+    return any(Fraction(high, low) >= Fraction(3, 2) for high, low in list(steps)[1:-1])
+
+
 def _ratio(block: Sequence[tuple[int, int]], reference: int) -> Fraction:
+    return Fraction(*_sums(block, reference))
+
+
+def _sums(block: Sequence[tuple[int, int]], reference: int) -> tuple[int, int]:
     mine = sum(time for candidate, time in block if candidate != reference)
-    return Fraction(mine, sum(time for candidate, time in block if candidate == reference))
+    return mine, sum(time for candidate, time in block if candidate == reference)

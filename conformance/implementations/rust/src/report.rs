@@ -30,6 +30,8 @@ pub struct Account {
     pub verified: bool,
     pub first_ns: Option<i128>,
     pub median_ns: Option<i128>,
+    pub states: i128,
+    pub window_ns: i128,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,8 @@ impl Account {
             ("verified", Value::Bool(self.verified)),
             ("first_ns", Value::optional(self.first_ns, Value::integer)),
             ("median_ns", Value::optional(self.median_ns, Value::integer)),
+            ("states", Value::integer(self.states)),
+            ("window_ns", Value::integer(self.window_ns)),
         ])
     }
 }

@@ -43,7 +43,7 @@ enum Step {
     Warmup { done: usize },
     Validation,
     Baseline,
-    Block { order: [Side; RUNS], done: usize, times_ns: [i128; RUNS] },
+    Block { order: [Side; RUNS], done: usize, times_ns: [i128; RUNS], started_ns: i128 },
 }
 
 pub enum Progress {
@@ -129,12 +129,13 @@ impl Search {
             Step::Block { .. } if latency_ns == 0 => {
                 return self.close(scene, Fate::Failed { transient: false });
             }
-            Step::Block { order, done, mut times_ns } => {
+            Step::Block { order, done, mut times_ns, started_ns } => {
                 times_ns[done] = latency_ns;
                 if done + 1 == RUNS {
+                    self.trial().started_ns.push(started_ns);
                     return self.finish_block(scene, order, times_ns);
                 }
-                self.step = Step::Block { order, done: done + 1, times_ns };
+                self.step = Step::Block { order, done: done + 1, times_ns, started_ns };
             }
         }
         Progress::Awaits(self.effect(scene))
@@ -300,7 +301,8 @@ impl Search {
         let name = &question.candidates[self.current].name;
         let block = self.trials[self.current].ratios.len() as i128;
         let order = order(scene.policy.seed, &question.key, name, block);
-        Step::Block { order, done: 0, times_ns: [0; RUNS] }
+        let started_ns = scene.now.monotonic_ns;
+        Step::Block { order, done: 0, times_ns: [0; RUNS], started_ns }
     }
 
     fn effect(&self, scene: &Scene) -> Effect {
@@ -334,15 +336,10 @@ impl Search {
         let trial = &self.trials[index];
         let validation = trial.validation.unwrap_or(Validation::WAIVED);
         let choice = match &trial.fate {
-            Fate::Judged(Assessment {
-                ratio: Some(ratio),
-                dispersion: Some(dispersion),
-                blocks,
-                ..
-            }) => Choice {
+            Fate::Judged(Assessment { dispersion: Some(dispersion), blocks, .. }) => Choice {
                 index,
                 validation,
-                ratio: ratio.clone(),
+                ratio: trial.ratio().expect("a verdict to promote rests on blocks"),
                 dispersion: dispersion.clone(),
                 blocks: *blocks,
                 reference_ns: median_time_ns(&trial.reference_ns),

@@ -4,6 +4,7 @@ use crate::event::Validation;
 use crate::evidence::{Assessment, Bar, Verdict, is_enough};
 use crate::fraction::Fraction;
 use crate::median::{median_time_ns, spread};
+use crate::natural::Natural;
 use crate::policy::Policy;
 use crate::report::{Account, Became};
 use crate::text::Text;
@@ -20,6 +21,8 @@ pub(super) struct Trial {
     pub(super) ratios: Vec<Fraction>,
     pub(super) reference_ns: Vec<i128>,
     pub(super) candidate_ns: Vec<i128>,
+    /// When each block began.
+    pub(super) started_ns: Vec<i128>,
 }
 
 #[derive(Clone)]
@@ -54,20 +57,43 @@ impl Trial {
             ratios: Vec::new(),
             reference_ns: Vec::new(),
             candidate_ns: Vec::new(),
+            started_ns: Vec::new(),
         }
     }
 
     /// What a call costs in the long run, where it may win (S7).
     pub(super) fn qualifying_cost(&self, policy: &Policy) -> Option<Fraction> {
-        let Fate::Judged(Assessment { verdict: Verdict::Faster, ratio: Some(ratio), .. }) =
-            &self.fate
-        else {
+        let Fate::Judged(Assessment { verdict: Verdict::Faster, .. }) = &self.fate else {
             return None;
         };
         let vouched = self.is_verified() || !policy.require_validation;
-        let cost = ratio + &self.extra;
-        let faster = *ratio < Fraction::one() && is_enough(&cost, &policy.min_speedup);
+        let cost = &self.ratio()? + &self.extra;
+        let faster = cost < Fraction::one() && is_enough(&cost, &policy.min_speedup);
         (vouched && faster).then_some(cost)
+    }
+
+    /// In how many states of the machine the blocks were measured (E9).
+    fn states(&self) -> i128 {
+        let fall_apart = |times_ns: &[i128]| {
+            let mut sums: Vec<i128> = times_ns.chunks(2).map(|pair| pair.iter().sum()).collect();
+            sums.sort_unstable();
+            let jumps = |low: usize| 2 * sums[low + 1] >= 3 * sums[low];
+            (1..sums.len().saturating_sub(2)).any(jumps)
+        };
+        match (self.ratios.is_empty(), fall_apart(&self.reference_ns)) {
+            (true, _) => 0,
+            (false, false) if !fall_apart(&self.candidate_ns) => 1,
+            _ => 2,
+        }
+    }
+
+    /// The median of the block ratios, or over two states all time over all time.
+    pub(super) fn ratio(&self) -> Option<Fraction> {
+        let total = |times_ns: &[i128]| Natural::from(times_ns.iter().sum::<i128>() as u128);
+        match self.states() {
+            2 => Fraction::new(total(&self.candidate_ns), total(&self.reference_ns)),
+            _ => spread(&self.ratios).map(|spread| spread.median),
+        }
     }
 
     pub(super) fn is_verified(&self) -> bool {
@@ -92,7 +118,7 @@ impl Trial {
         let (ratio, dispersion) = match &self.fate {
             Fate::Baseline(_) => (Some(Fraction::one()), Some(Fraction::zero())),
             Fate::Failed { .. } => (None, None),
-            _ => spread(&self.ratios).map(|spread| (spread.median, spread.dispersion)).unzip(),
+            _ => (self.ratio(), spread(&self.ratios).map(|spread| spread.dispersion)),
         };
         let median_ns = match &self.fate {
             Fate::Baseline(baseline_ns) => Some(*baseline_ns),
@@ -108,6 +134,11 @@ impl Trial {
             verified: self.is_verified(),
             first_ns: self.first_ns,
             median_ns,
+            states: self.states(),
+            window_ns: match (self.started_ns.first(), self.started_ns.last()) {
+                (Some(first), Some(last)) => last - first,
+                _ => 0,
+            },
         }
     }
 }
