@@ -20,8 +20,17 @@ import ortsel
 from ortsel.choice import Choice, Choices
 from tests.ortsel.trial import models
 
-MODES = ["disabled", "cache-only", "served"]
+MODES = ["disabled", "cache-only", "background", "served"]
 """In the last one a plan serves every call, whatever its shape."""
+
+OWN = (
+    "IOBinding",
+    "InferenceSession",
+    "SessionOptions",
+    "register_execution_provider_library",
+    "unregister_execution_provider_library",
+)
+"""Names of ONNX Runtime's for which ortsel has something of its own."""
 
 
 @pytest.fixture
@@ -187,7 +196,7 @@ def test_the_module_gives_every_name_of_onnxruntime() -> None:
     names = [name for name in dir(onnxruntime) if not name.startswith("_")]
     assert len(names) > 50, "pointless unless there are names"
     for name in names:
-        if name not in ("InferenceSession", "SessionOptions", "IOBinding"):
+        if name not in OWN:
             assert getattr(ortsel, name) is getattr(onnxruntime, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = ortsel.no_such_name
