@@ -84,7 +84,7 @@ class _Conditions:
 @click.option("--other-environments", is_flag=True, help="Made in another environment than this.")
 @click.option("--imported", is_flag=True, help="Imported ones.")
 @click.option("--keep", type=click.IntRange(0, 2**31), metavar="N", help="Spare the newest N.")
-@click.option("--all", "everything", is_flag=True, help="All, with built graphs and kept bundles.")
+@click.option("--all", "everything", is_flag=True, help="All, with what is kept beside them.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @json_option
 def prune(
@@ -115,9 +115,12 @@ def prune(
         if not dry_run and goes:
             found.remove_all(one.record.key for one in goes)
         if everything:
-            variants = found.path.with_name(f"{found.path.name}.variants")
+            beside = [
+                found.path.with_name(f"{found.path.name}.{name}")
+                for name in ("variants", "contents")
+            ]
             kept = KeptBundles.beside(found.path).folder
-            folders = [folder for folder in (variants, kept) if folder.is_dir()]
+            folders = [folder for folder in (*beside, kept) if folder.is_dir()]
             for folder in () if dry_run else folders:
                 with contextlib.suppress(OSError):
                     shutil.rmtree(folder)

@@ -185,7 +185,9 @@ def test_pruning_finds_imported_decisions_and_those_of_other_environments(
 def test_pruning_everything_takes_built_graphs_and_kept_bundles_along(
     invoke: Invoke, store: Path
 ) -> None:
-    folders = [store.with_name(f"{store.name}.{name}") for name in ("variants", "bundles")]
+    folders = [
+        store.with_name(f"{store.name}.{name}") for name in ("variants", "contents", "bundles")
+    ]
     for folder in folders:
         folder.mkdir()
         (folder / "a.onnx").write_bytes(b"")
