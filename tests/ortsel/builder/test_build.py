@@ -78,7 +78,9 @@ def test_a_build_gives_one_end_per_workload_in_the_order_of_the_spec_and_does_no
     assert not (tmp_path / "out" / "decisions.sqlite3.caches").exists(), "nothing was cached"
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.deep)]
+)
 def test_a_build_that_is_stopped_goes_on_without_doing_finished_work_again(
     write_spec: WriteSpec, start: Start, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -155,7 +157,7 @@ def test_what_the_total_budget_does_not_reach_is_reported_and_costs_the_exit_cod
 
 
 def test_a_decision_that_was_measured_is_in_the_store(write_spec: WriteSpec) -> None:
-    report = ortsel.build(write_spec("[64]", candidates="[spinning]", budget="8s"))
+    report = ortsel.build(write_spec("[64]", candidates="[spinning]", budget="4s"))
     (workload,) = report.workloads
     outcome = workload.outcome
     assert outcome.status in {Status.DECIDED, Status.UNDECIDED}, outcome.reason
