@@ -35,7 +35,8 @@ def read_unfused(softmax: "ir.Node", opset: int) -> AttentionProblem:
     """Return the problem around a softmax. Raises `NotApplicableError` with the reason."""
     import onnx_ir as ir
 
-    values = _value_product(softmax)
+    guarded = _without_nan(softmax.outputs[0])
+    values = _value_product(softmax, softmax.outputs[0] if guarded is None else guarded)
     scores, steps, factor = _score_product(softmax)
     query, query_factor = _without_factor(scores.inputs[0])
     key, key_factor = _key(scores)
@@ -55,14 +56,29 @@ def read_unfused(softmax: "ir.Node", opset: int) -> AttentionProblem:
         value,
         factor * query_factor * key_factor * _alpha(scores) * _alpha(values),
         steps,
-        masked_rows_are_zero=False,
+        masked_rows_are_zero=guarded is not None,
         result=Tensor(values.outputs[0], Layout.HEADS_FIRST, _heads(values.outputs[0]), query.rank),
     )
 
 
-def _value_product(softmax: "ir.Node") -> "ir.Node":
-    uses = list(softmax.outputs[0].uses())
-    if len(uses) != 1 or softmax.outputs[0].is_graph_output():
+def _without_nan(probabilities: "ir.Value") -> "ir.Value | None":
+    """Return probabilities with 0 for NaN, which exporters write for rows that see no key."""
+    users = {operator(use.node): use.node for use in probabilities.uses()}
+    test, choice = users.get("IsNaN"), users.get("Where")
+    if probabilities.is_graph_output() or test is None or choice is None:
+        return None
+    if len(list(probabilities.uses())) != len(users) or users.keys() != {"IsNaN", "Where"}:
+        return None
+    condition, zero, kept = choice.inputs
+    if condition is not test.outputs[0] or kept is not probabilities or zero is None:
+        return None
+    alone = len(list(test.outputs[0].uses())) == 1 and not test.outputs[0].is_graph_output()
+    return choice.outputs[0] if alone and _scalar(zero) == 0.0 else None
+
+
+def _value_product(softmax: "ir.Node", probabilities: "ir.Value") -> "ir.Node":
+    uses = list(probabilities.uses())
+    if len(uses) != 1 or probabilities.is_graph_output():
         raise NotApplicableError("its probabilities are used elsewhere")
     product, position = uses[0].node, uses[0].idx
     if operator(product) not in PRODUCTS or position != 0:

@@ -237,6 +237,30 @@ def test_a_row_of_a_chain_that_sees_no_key_stays_nan(name: str) -> None:
     np.testing.assert_allclose(run(variant, feed)[0], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["memory-efficient", "flash-decode"])
+def test_a_chain_that_replaces_nan_by_zero_keeps_doing_so(name: str) -> None:
+    chain = Chain(1, 1, 4, 5, 4, "after by Mul", "chosen", False, False, False)
+    model, feed = chain_model(chain), chain_feed(chain)
+    feed["mask"][..., 1, :] = False
+    (product,) = (node for node in model.graph.node if node.input[0] == "p")
+    product.input[0] = "guarded"
+    model.graph.node.remove(product)
+    model.graph.node.extend(
+        [
+            helper.make_node("IsNaN", ["p"], ["is_nan"]),
+            helper.make_node("Where", ["is_nan", "zero", "p"], ["guarded"]),
+            product,
+        ]
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(0, np.float32), "zero"))
+    variant = built(name, model)
+    assert variant is not None
+    assert "IsNaN" not in {node.op_type for node in variant.graph.node}
+    expected = run(model, feed)[0]
+    assert not expected[..., 1, :].any(), "pointless unless ONNX Runtime gives zeros"
+    assert_close(run(variant, feed)[0], expected)
+
+
 @pytest.mark.parametrize("name", ["memory-efficient", "flash-decode", "math"])
 @pytest.mark.parametrize(("queries", "keys"), [(0, 5), (3, 0), (1, 8), (16, 33), (7, 1)])
 def test_lengths_may_differ_from_call_to_call(name: str, queries: int, keys: int) -> None:
