@@ -17,7 +17,12 @@ from attrs import frozen
 from ortsel.errors import OrtselError
 from ortsel.trial.errors import TrialsUnavailableError
 from ortsel.trial.frames import FrameError, read_frame, skip_to_magic, write_frame
-from ortsel.trial.interpreter import PARENT_VARIABLE, worker_command, worker_environment
+from ortsel.trial.interpreter import (
+    PARENT_VARIABLE,
+    WORKER_MODULE,
+    worker_command,
+    worker_environment,
+)
 from ortsel.trial.limits import SECOND_NS, TrialLimits
 from ortsel.trial.memory import available_memory_bytes
 from ortsel.trial.messages import (
@@ -116,8 +121,9 @@ class Child:
         limits: TrialLimits,
         deadline_ns: int,
         outer_scratch: Path | None = None,
+        worker: str = WORKER_MODULE,
     ) -> None:
-        """Start a worker and wait for its greeting.
+        """Start a worker, the module of that name, and wait for its greeting.
 
         Should this process end without closing, the worker removes `scratch` and `outer_scratch`.
 
@@ -127,7 +133,7 @@ class Child:
         self._limits = limits
         self._log = scratch / f"{name}.log"
         self._answers: queue.Queue[object] = queue.Queue()
-        command = [*worker_command(), str(scratch), str(limits.niceness)]
+        command = [*worker_command(module=worker), str(scratch), str(limits.niceness)]
         command.append(str(limits.address_space_bytes or 0))
         command.extend([] if outer_scratch is None else [str(outer_scratch)])
         try:

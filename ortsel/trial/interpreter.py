@@ -17,8 +17,8 @@ _INTERPRETER: Final = re.compile(
 )
 
 
-def worker_command(executable: str | None = None) -> list[str]:
-    """Return the command line of a worker.
+def worker_command(executable: str | None = None, module: str = WORKER_MODULE) -> list[str]:
+    """Return the command line of a worker, which runs `module`.
 
     Raises `TrialsUnavailableError` where `sys.executable` is empty or a program that embeds Python:
     starting that would start the user's application a second time.
@@ -33,7 +33,7 @@ def worker_command(executable: str | None = None) -> list[str]:
         raise TrialsUnavailableError(got=f"sys.executable {program}", need=need)
     # -P: the worker's own folder and the current directory shadow nothing.
     # -W ignore: PYTHONWARNINGS=error in the user's environment must not end a trial.
-    return [program, "-P", "-W", "ignore", "-m", WORKER_MODULE]
+    return [program, "-P", "-W", "ignore", "-m", module]
 
 
 def worker_environment() -> dict[str, str]:

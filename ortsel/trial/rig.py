@@ -16,6 +16,7 @@ from ortsel.errors import UsageError
 from ortsel.plan import Plan
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
+from ortsel.trial.interpreter import WORKER_MODULE
 from ortsel.trial.limits import TrialLimits
 from ortsel.trial.messages import MeasureCalls, Ran, RunOnce, Timed
 from ortsel.trial.second_feed import same_feed, second_feeds
@@ -106,6 +107,7 @@ class Rig:
         limits: TrialLimits = _DEFAULT_LIMITS,
         variant_models: Mapping[str, Path] | None = None,
         synthetic_feeds: bool = False,
+        worker: str = WORKER_MODULE,
     ) -> None:
         """Take a snapshot of the feeds (all of the same types and shapes); start nothing yet.
 
@@ -113,7 +115,8 @@ class Rig:
         made (None: the system's). `outer_scratch` is a folder of the caller's own, which the caller
         removes; the children do so only after this process was killed. `variant_models` are graph
         variants that were built before, by name. With `synthetic_feeds` nobody sent the feeds, and
-        what is verified on them is provisional (E7).
+        what is verified on them is provisional (E7). `worker` is the module that the children
+        run.
 
         Raises `TrialsUnavailableError` where the feeds cannot be written anywhere.
         """
@@ -155,7 +158,7 @@ class Rig:
         self._needs_another = self._sent == 1 and bool(feeds[0])
         names = None if output_names is None else tuple(output_names)
         workload = Workload(model.absolute(), calling, files, names)
-        self._sides = Sides(reference, workload, resources, limits, variant_models or {})
+        self._sides = Sides(reference, workload, resources, limits, variant_models or {}, worker)
 
     def __enter__(self) -> Self:
         return self

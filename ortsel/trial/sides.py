@@ -21,6 +21,7 @@ from ortsel.trial.child import (
 )
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.failures import failure_of_end, failure_of_error
+from ortsel.trial.interpreter import WORKER_MODULE
 from ortsel.trial.limits import TrialLimits
 from ortsel.trial.messages import Command, Load, Loaded, Park, Parked, Ran, RunOnce, Timed
 from spec.failure import Failure, FailureKind
@@ -85,11 +86,13 @@ class Sides:
         resources: Resources,
         limits: TrialLimits,
         variants: Mapping[str, Path],
+        worker: str = WORKER_MODULE,
     ) -> None:
         self._reference = reference
         self._workload = workload
         self._resources = resources
         self._limits = limits
+        self._worker = worker
         self.variants = dict(variants)
         """Model files of graph variants by name, those given and those built."""
         self._open: dict[str, Side] = {}
@@ -195,7 +198,7 @@ class Sides:
         serial = self._serial = self._serial + 1
         folder = self._resources.folder
         outer = self._resources.outer
-        child = Child(folder, f"child-{serial}", self._limits, deadline_ns, outer)
+        child = Child(folder, f"child-{serial}", self._limits, deadline_ns, outer, self._worker)
         self._resources.children.append(child)
         try:
             side = self._loaded(plan, child, folder / f"first-{serial}.values", deadline_ns)

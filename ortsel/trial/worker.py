@@ -282,7 +282,9 @@ def _limit_resources(address_space_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
 
 
-def _answer_commands(commands: "queue.Queue[Envelope]", replies: BinaryIO) -> None:
+def _answer_commands(
+    commands: "queue.Queue[Envelope]", replies: BinaryIO, make_worker: Callable[[], Worker]
+) -> None:
     """Greet, then answer until told to quit."""
     import onnxruntime
 
@@ -293,7 +295,7 @@ def _answer_commands(commands: "queue.Queue[Envelope]", replies: BinaryIO) -> No
         os.getpid(), onnxruntime.__version__, str(onnxruntime.__file__), str(ortsel.trial.__file__)
     )
     write_frame(replies, reply_to_json(hello))
-    worker = Worker()
+    worker = make_worker()
     while True:
         envelope = commands.get()
         if isinstance(envelope.command, Quit):
@@ -305,7 +307,7 @@ def _answer_commands(commands: "queue.Queue[Envelope]", replies: BinaryIO) -> No
             write_frame(replies, reply_to_json(reply))
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], make_worker: Callable[[], Worker] = Worker) -> None:
     """Greet, then answer commands until told to quit or left alone."""
     scratch, nice, address_space_bytes = Path(arguments[0]), int(arguments[1]), int(arguments[2])
     outer = next((Path(argument) for argument in arguments[3:]), None)
@@ -320,7 +322,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     reader.start()
     try:
-        _answer_commands(commands, replies)
+        _answer_commands(commands, replies, make_worker)
     except OSError as error:
         _logger.warning("nobody reads the replies: %s", error)
         reader.join(ORPHANED_S)  # it sees that the parent is gone, and what to remove

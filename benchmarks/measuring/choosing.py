@@ -1,0 +1,68 @@
+"""What the tuner chooses for a case, before anything else is measured."""
+
+from collections.abc import Sequence
+
+from attrs import define, field, frozen
+
+import ortsel
+from benchmarks.measuring.cases import Case, Feed
+from benchmarks.measuring.no_figure import NoFigureError
+from ortsel.candidates import CandidateFacts, candidate_space
+from ortsel.explain import WorkloadExplanation
+from ortsel.plan import Plan
+from spec.report import Outcome
+
+CPU = "CPUExecutionProvider"
+UNUSABLE = frozenset({Outcome.FAILED, Outcome.BANNED, Outcome.INELIGIBLE})
+"""Nobody may choose these: they failed, or gave other outputs."""
+
+
+@frozen
+class Choice:
+    """One search: what it could choose from, what it chose, and how long that took."""
+
+    plans: tuple[Plan, ...]
+    """The reference first; without those that failed or gave other outputs."""
+    chosen: str
+    explanation: WorkloadExplanation
+
+    @property
+    def reference(self) -> Plan:
+        """The session as plain ONNX Runtime builds it."""
+        return self.plans[0]
+
+    @property
+    def search_s(self) -> float:
+        """How long the search took."""
+        return self.explanation.elapsed_ns / 1e9
+
+
+@define
+class _Catalogue:
+    """Ortsel's own candidates, remembered for what comes after the search."""
+
+    plans: tuple[Plan, ...] = field(default=())
+
+    def __call__(self, facts: CandidateFacts) -> Sequence[Plan]:
+        self.plans = candidate_space(facts.reference, facts, None).plans
+        return self.plans[1:]
+
+
+def tuned(case: Case, feed: Feed, budget_s: float, seed: int = 0) -> Choice:
+    """Search as a user's first call does in mode "blocking", with nothing stored."""
+    catalogue = _Catalogue()
+    config = ortsel.SelectionConfig(
+        mode="blocking", store=None, budget_s=budget_s, seed=seed, candidates=catalogue
+    )
+    session = ortsel.InferenceSession(str(case.path), providers=[CPU], selection=config)
+    session.run(None, feed)
+    explained = session.explain()
+    if not explained.workloads:
+        raise NoFigureError(explained.not_tuned or "nothing was decided")
+    workload = explained.workloads[0]
+    if workload.source != "tuned":
+        reason = f"{workload.source}: {workload.reason}"
+        raise NoFigureError(reason)
+    bad = {one.name for one in workload.candidates if one.outcome in UNUSABLE}
+    plans = tuple(plan for plan in catalogue.plans if plan.name not in bad)
+    return Choice(plans, workload.plan, workload)
