@@ -25,7 +25,7 @@ from ortsel.plan import Plan
 from ortsel.trial.rig import calls_for
 
 SAMPLES = 50
-QUICK_CASES, QUICK_BUDGET_S, QUICK_WINDOW_S = 1, 5.0, 2.0
+QUICK_CASES, QUICK_BUDGET_S, QUICK_WINDOW_S = 1, 15.0, 2.0
 LEAST_ROUNDS = 4
 
 

@@ -23,7 +23,7 @@ WRONG: Final = 1.02
 """A promoted plan that is slower than the reference by more is a wrong one."""
 PAIRS: Final = 64
 """Of a wrong one, for the regression rule to catch it in."""
-QUICK_CASES, QUICK_BUDGET_S, QUICK_WINDOW_S = 1, 8.0, 4.0
+QUICK_CASES, QUICK_BUDGET_S, QUICK_WINDOW_S = 1, 15.0, 4.0
 
 
 def noise_of(case: Case, budget_s: float, window_s: float) -> Row:

@@ -16,7 +16,7 @@ from benchmarks.measuring.results import Results, arguments
 from benchmarks.truth.case import truth_of
 from benchmarks.truth.summary import print_rows, summary, words
 
-QUICK_CASES, QUICK_BUDGET_S, QUICK_WINDOW_S = 2, 5.0, 4.0
+QUICK_CASES, QUICK_BUDGET_S, QUICK_WINDOW_S = 1, 15.0, 4.0
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from benchmarks.measuring.no_figure import NoFigureError
 from benchmarks.measuring.results import Row
 
 LEAST_ROUNDS = 4
+"""Two for each half of the regret that is held out."""
 
 
 def truth_of(case: Case, budget_s: float, window_s: float) -> Row:
@@ -32,6 +33,7 @@ def found(choice: Choice, times: dict[str, list[float]]) -> dict[str, Any]:
     slowest_round = max(times[reference]) / min(times[reference])
     return {
         "chosen": choice.chosen,
+        "source": choice.explanation.source,
         "best": best,
         "reference_ms": mean[reference] / 1e6,
         "chosen_ms": mean[choice.chosen] / 1e6,
