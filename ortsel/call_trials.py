@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, assert_never
 
 from attrs import frozen
 
+from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.loaded_model import LoadedModel
 from ortsel.model_file import check_model_file, model_file
 from ortsel.plan import Plan
@@ -78,6 +79,8 @@ class Subject:
     """Of the children."""
     stop_asked: Callable[[], bool] = never
     """Whether nobody wants the search any more."""
+    load: Load = ONE_AFTER_ANOTHER
+    """How calls follow each other while they are timed."""
 
 
 class CallTrials:
@@ -126,6 +129,7 @@ class CallTrials:
             outer_scratch=self._scratch,
             limits=_limits(self._subject),
             synthetic_feeds=self._subject.synthetic_feeds,
+            load=self._subject.load,
             variant_models={
                 plan.variant: file
                 for plan in self._subject.plans
@@ -145,6 +149,10 @@ class CallTrials:
         self._tell(Stage.WARMING if purpose is Purpose.WARMUP else Stage.MEASURING, candidate)
         self._measurements += 1
         return self._rig.measure(self._plan(candidate), purpose, deadline_ns)
+
+    def disturbed(self) -> tuple[tuple[str, int], ...]:
+        """Return how many scored measurements of each plan were disturbed, and so taken again."""
+        return tuple(sorted(self._rig.disturbed.items())) if self._rig_started else ()
 
     def validate(self, reference: int, candidate: int, deadline_ns: int) -> Verified | CannotVerify:
         """Compare a candidate with the reference.

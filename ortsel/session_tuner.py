@@ -85,7 +85,7 @@ class SessionTuner:
         self._reference = reference
         self._config = config
         self._selector = selector
-        self.mapper = WorkloadMapper(config.shape_buckets, config.workload_values)
+        self.mapper = WorkloadMapper(config.shape_buckets, config.workload_values, config.load)
         """How calls are told apart, in tuning and in serving alike."""
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._explained: dict[Hashable, WorkloadExplanation] = {}
@@ -295,6 +295,7 @@ class SessionTuner:
             caches=cache_folder(self._config.store),
             niceness=0 if idle is None else NICENESS,
             stop_asked=never if idle is None else idle.turn.is_stopped,
+            load=self._config.load,
         )
 
     def _select(self, call: Call, trials: CallTrials, idle: Idle | None) -> Decision | Failure:

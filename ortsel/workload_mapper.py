@@ -13,6 +13,7 @@ import numpy as np
 from attrs import frozen
 
 from ortsel.errors import UsageError
+from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.shape_buckets import AxisBuckets, ShapeBuckets
 from ortsel.workload import UntunableFeedError, describe_workload, run_signature, workload_part
 from spec.canonical_json import Json
@@ -35,6 +36,8 @@ class WorkloadMapper:
     buckets: ShapeBuckets | None = None
     values: tuple[str, ...] = ()
     """Inputs whose values are part of the workload."""
+    load: Load = ONE_AFTER_ANOTHER
+    """How calls follow each other."""
 
     def check(self, inputs: Sequence[Any]) -> None:
         """Raise `UsageError` where a named input is not there or cannot be what it is named for."""
@@ -67,7 +70,7 @@ class WorkloadMapper:
         Where buckets apply to an input, the key says which: a decision for a bucket is not one for
         the exact shape that names it, nor for a bucket with other members.
         """
-        part = workload_part(feed, output_names, calling)
+        part = workload_part(feed, output_names, calling, self.load.part())
         assert isinstance(part, dict)
         inputs = part["inputs"]
         assert isinstance(inputs, dict)
@@ -89,7 +92,8 @@ class WorkloadMapper:
             for name in self.values
             if isinstance(feed.get(name), np.ndarray)
         ]
-        return f"{words} with {', '.join(named)}" if named else words
+        words = f"{words} with {', '.join(named)}" if named else words
+        return f"{words}, {self.load.words()}" if self.load.gap_ns else words
 
     @staticmethod
     def _bucket(buckets: ShapeBuckets, name: str, value: Any) -> dict[str, Json]:

@@ -186,7 +186,10 @@ class Child:
 
     def cpu_time_ns(self) -> int:
         """Return the processor time of all its threads so far."""
-        times = psutil.Process(self.pid).cpu_times()
+        try:
+            times = psutil.Process(self.pid).cpu_times()
+        except psutil.Error:  # it ended meanwhile
+            return 0
         seconds: float = times.user + times.system
         return int(seconds * SECOND_NS)
 

@@ -46,6 +46,9 @@ class TrialLimits:
     wake_ns: int = field(default=2 * MILLISECOND_NS, validator=validators.ge(0))
     """Untimed calls before each measurement last at least this long (one call at least), since the
     side may have been parked: its threads sleep and its caches belong to somebody else."""
+    disturbed_repeats: int = field(default=2, validator=validators.ge(0))
+    """How often a scored measurement is taken again that something else disturbed. The last one
+    counts, whatever its time is; without a limit a machine that is always busy would never end."""
     warmup_calls: int = field(default=3, validator=_positive)
     """Calls of a warm-up after the session's very first one."""
     park_most_ns: int = field(default=500 * MILLISECOND_NS, validator=_positive)

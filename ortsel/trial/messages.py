@@ -47,6 +47,8 @@ class MeasureCalls:
     """The first so many feeds are used."""
     wake_ns: int
     most_ns: int
+    gap_ns: int = 0
+    """Asleep before each timed call; only the calls are timed."""
 
 
 @frozen
@@ -113,10 +115,13 @@ class Parked:
 
 @frozen
 class Timed:
-    """What one measurement took: the timed calls alone."""
+    """What one measurement took."""
 
     calls: int
     total_ns: int
+    """Of the timed calls alone."""
+    span_ns: int
+    """From begin to end, gaps included; processor time and switches are over this."""
     cpu_ns: int
     """Processor time of all threads of the child."""
     switches_voluntary: int

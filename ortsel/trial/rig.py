@@ -1,20 +1,23 @@
 """The rig: trials of candidates against a reference, each side in a child process of its own."""
 
+import logging
 import os
 import tempfile
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ortsel.errors import UsageError
+from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.plan import Plan
 from ortsel.trial.calling import Calling
+from ortsel.trial.disturbance import REMEMBERED, Effort, disturbance
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.interpreter import WORKER_MODULE
 from ortsel.trial.limits import TrialLimits
@@ -26,6 +29,8 @@ from ortsel.verification.comparison import Different, Incomparable, compare
 from ortsel.verification.tolerance import BY_TYPE, Tolerance
 from spec.engine.effect import Purpose
 from spec.failure import Failure, FailureKind
+
+_logger: Final = logging.getLogger("ortsel.trial")
 
 KEPT_TIMINGS: Final = 4096
 """Measurements that a rig remembers in detail; the oldest go first."""
@@ -84,6 +89,10 @@ class Timing:
     """How long it took until the other side's threads slept, before."""
     alone: bool
     """Whether they did. Otherwise the other side may have disturbed this measurement."""
+    idle_cpu_ns: int = 0
+    """Processor time that the other side took meanwhile, in ticks of the system's clock."""
+    disturbed: str = ""
+    """What disturbed it, in words; empty where nothing did."""
 
 
 class Rig:
@@ -108,6 +117,7 @@ class Rig:
         variant_models: Mapping[str, Path] | None = None,
         synthetic_feeds: bool = False,
         worker: str = WORKER_MODULE,
+        load: Load = ONE_AFTER_ANOTHER,
     ) -> None:
         """Take a snapshot of the feeds (all of the same types and shapes); start nothing yet.
 
@@ -116,7 +126,7 @@ class Rig:
         removes; the children do so only after this process was killed. `variant_models` are graph
         variants that were built before, by name. With `synthetic_feeds` nobody sent the feeds, and
         what is verified on them is provisional (E7). `worker` is the module that the children
-        run.
+        run, `load` how calls follow each other while they are timed.
 
         Raises `TrialsUnavailableError` where the feeds cannot be written anywhere.
         """
@@ -129,7 +139,12 @@ class Rig:
         self._reference_outputs: dict[int, Path] = {}
         self._reference_verdict: Verdict | Failure | None = None
         self._reference_latency_ns: int | None = None
+        self._load = load
         self._timings: deque[Timing] = deque(maxlen=KEPT_TIMINGS)
+        self._efforts: dict[str, deque[Effort]] = {}
+        """Of the last scored measurements, by plan."""
+        self._disturbed: Counter[str] = Counter()
+        self._first_told: set[str] = set()
         self._runs = 0
         try:
             self._folder = Path(tempfile.mkdtemp(prefix="ortsel-trial-", dir=scratch)).absolute()
@@ -179,10 +194,22 @@ class Rig:
     @property
     def calls_per_measurement(self) -> int:
         """Calls in one scored measurement, from the reference's own latency."""
-        return calls_for(self._reference_latency_ns, self._limits)
+        return calls_for(self._reference_latency_ns, self._limits, self._load.gap_ns)
+
+    @property
+    def disturbed(self) -> Mapping[str, int]:
+        """How many scored measurements of each plan something else disturbed.
+
+        Each was taken again, as often as the limits allow; the last one counted.
+        """
+        return dict(self._disturbed)
 
     def measure(self, plan: Plan, purpose: Purpose, deadline_ns: int) -> int:
         """Return the mean time of one call in nanoseconds, while the other side's threads sleep.
+
+        A plan's first warm-up returns the time of its session's very first call, with whatever is
+        compiled or searched in it (S7); building the session is apart from that. A scored
+        measurement that something else disturbed is taken again, within limits and deadline.
 
         `deadline_ns` is a time of `time.monotonic_ns`. Raises `TrialFailedError`, and
         `TrialsUnavailableError` where no child can be started.
@@ -190,7 +217,13 @@ class Rig:
         self._check_open()
         if plan != self._reference and self._reference_latency_ns is None:
             self._timed(self._reference, Purpose.WARMUP, deadline_ns)
-        return self._timed(plan, purpose, deadline_ns).latency_ns
+        if purpose is Purpose.WARMUP:
+            return self._warmed(plan, deadline_ns)
+        for _ in range(self._limits.disturbed_repeats):
+            timing = self._timed(plan, purpose, deadline_ns)
+            if not timing.disturbed or time.monotonic_ns() >= deadline_ns:
+                return timing.timed.latency_ns
+        return self._timed(plan, purpose, deadline_ns).timed.latency_ns
 
     def validate(self, plan: Plan, deadline_ns: int) -> Verdict:
         """Compare a plan's outputs with the reference's, or the reference with itself (E6, E7).
@@ -242,23 +275,60 @@ class Rig:
         if not self._finalizer.alive:
             raise UsageError("rig", "a closed one", "one that is open")
 
-    def _timed(self, plan: Plan, purpose: Purpose, deadline_ns: int) -> Timed:
+    def _warmed(self, plan: Plan, deadline_ns: int) -> int:
+        timing = self._timed(plan, Purpose.WARMUP, deadline_ns)
+        side = self._sides.opened(plan)
+        if side is None or plan.name in self._first_told:
+            return timing.timed.latency_ns
+        self._first_told.add(plan.name)
+        return side.first_call_ns
+
+    def _timed(self, plan: Plan, purpose: Purpose, deadline_ns: int) -> Timing:
         limits = self._limits
         warming = purpose is Purpose.WARMUP
         calls = limits.warmup_calls if warming else self.calls_per_measurement
         most_ns = limits.overrun_factor * limits.measurement_most_ns
-        command = MeasureCalls(calls, self._sent, 0 if warming else limits.wake_ns, most_ns)
+        gap_ns = 0 if warming else self._load.gap_ns
+        wake_ns = 0 if warming or gap_ns else limits.wake_ns
+        command = MeasureCalls(calls, self._sent, wake_ns, most_ns, gap_ns)
         self._sides.side(plan, deadline_ns)
         began_ns = time.monotonic_ns()
         park_limit_ns = self._limits.call_ns + limits.park_most_ns
         alone = self._sides.quiet_beside(plan, park_limit_ns, deadline_ns)
         waited_ns = time.monotonic_ns() - began_ns
-        limit_ns = 2 * self._call_limit_ns() + most_ns
+        limit_ns = 2 * self._call_limit_ns() + most_ns + calls * gap_ns
+        idle_ns = self._idle_cpu_ns(plan)
         timed = self._sides.ask(plan, Timed, command, limit_ns, deadline_ns)
-        self._timings.append(Timing(plan.name, purpose, timed, waited_ns, alone))
+        idle_ns = max(0, self._idle_cpu_ns(plan) - idle_ns)
+        timing = Timing(plan.name, purpose, timed, waited_ns, alone, idle_ns)
+        if not warming:
+            timing = evolve(timing, disturbed=self._disturbance(timing))
+        self._timings.append(timing)
         if plan == self._reference:
             self._size_measurements(purpose, timed.latency_ns)
-        return timed
+        return timing
+
+    def _idle_cpu_ns(self, plan: Plan) -> int:
+        """Return the processor time so far of the sides that wait while this one is measured."""
+        waiting = [side.child for side in self._sides.all_open() if side.plan != plan]
+        return sum(child.cpu_time_ns() for child in waiting if child.alive)
+
+    def _disturbance(self, timing: Timing) -> str:
+        timed = timing.timed
+        effort = Effort(
+            timed.span_ns,
+            timed.cpu_ns,
+            timed.switches_involuntary,
+            timing.idle_cpu_ns,
+            timing.alone,
+        )
+        known = self._efforts.setdefault(timing.plan, deque(maxlen=REMEMBERED))
+        found = disturbance(effort, tuple(known))
+        known.append(effort)
+        if found:
+            self._disturbed[timing.plan] += 1
+            _logger.debug("%s: measurement disturbed: %s", timing.plan, found)
+        return found
 
     def _size_measurements(self, purpose: Purpose, latency_ns: int) -> None:
         known = self._reference_latency_ns
@@ -391,12 +461,15 @@ class Rig:
         return path
 
 
-def calls_for(latency_ns: int | None, limits: TrialLimits) -> int:
-    """Return how many calls of that latency make one measurement; None is not known yet."""
+def calls_for(latency_ns: int | None, limits: TrialLimits, gap_ns: int = 0) -> int:
+    """Return how many calls of that latency make one measurement; None is not known yet.
+
+    Gaps between calls take of the room that a measurement has.
+    """
     if not latency_ns:
         return limits.calls_least
     enough = -(-limits.measurement_least_ns // latency_ns)
-    room = max(1, limits.measurement_most_ns // latency_ns)
+    room = max(1, limits.measurement_most_ns // (latency_ns + gap_ns))
     return min(max(enough, limits.calls_least), room)
 
 
