@@ -29,6 +29,8 @@ class Settings:
     """Threads of the reference; None is ONNX Runtime's own choice."""
     bound: bool = False
     """Call through bound buffers, as `run_with_iobinding` does."""
+    gap_ms: int = 0
+    """From the end of a call to the begin of the next in production; 0 is back to back."""
     ep_context: bool = True
     """Keep the winner's compiled model where its provider compiles."""
 

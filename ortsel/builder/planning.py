@@ -252,6 +252,8 @@ def _task(
         "shapes": {name: list(shape) for name, shape in whole.items()},
         "threads": settings.threads,
     }
+    if settings.gap_ms:
+        parts["gap_ms"] = settings.gap_ms
     return Task(
         task_id(parts),
         str(spec.path.absolute()),
@@ -265,6 +267,7 @@ def _task(
         settings.providers,
         settings.threads,
         settings.bound,
+        settings.gap_ms,
         settings.families,
         settings.ep_context,
     )

@@ -22,6 +22,7 @@ from ortsel.cli.feeds import parse_fill
 from ortsel.cli.shapes import MAX_SIZE, parse_shape
 from ortsel.cli.speedups import parse_speedup
 from ortsel.errors import UsageError
+from ortsel.load import BACK_TO_BACK, MOST_GAP_MS
 from ortsel.plan import Provider
 
 _Value = TypeVar("_Value")
@@ -182,9 +183,9 @@ class _Reader:
         take("providers", "providers", self.providers)
         take("seed", "seed", lambda node, place: self.integer(node, place, 0, 2**53 - 1))
         take("threads", "threads", lambda node, place: self.integer(node, place, 1, 4096))
-        for name, check in (("load", self.load), ("tolerance", self.tolerance)):
-            if name in members:
-                check(members[name], f"{prefix}{name}")
+        take("load", "gap_ms", self.load)
+        if "tolerance" in members:
+            self.tolerance(members["tolerance"], f"{prefix}tolerance")
         return evolve(inherited, **changes)
 
     def text(self, node: yaml.Node, place: str, need: str) -> str | None:
@@ -249,11 +250,18 @@ class _Reader:
     def speedup(self, node: yaml.Node, place: str) -> object:
         return self.parsed(node, place, parse_speedup, "a number from 1 to 1000, such as 1.03")
 
-    def load(self, node: yaml.Node, place: str) -> None:
-        if isinstance(node, yaml.ScalarNode) and node.value == "back-to-back":
-            return
-        need = "back-to-back, the one load that this version measures"
-        self.wrong(node, place, shown(node), need)
+    def load(self, node: yaml.Node, place: str) -> int | None:
+        if isinstance(node, yaml.ScalarNode) and node.value == BACK_TO_BACK:
+            return 0
+        if not isinstance(node, yaml.MappingNode):
+            self.wrong(node, place, shown(node), f"{BACK_TO_BACK}, or gap_ms with a number")
+            return None
+        members = self.members(node, place, ("gap_ms",)) or {}
+        if "gap_ms" in members:
+            return self.integer(members["gap_ms"], f"{place}.gap_ms", 1, MOST_GAP_MS)
+        if not node.value:  # other names are problems already
+            self.wrong(node, place, shown(node), "gap_ms with a number")
+        return None
 
     def tolerance(self, node: yaml.Node, place: str) -> None:
         if isinstance(node, yaml.ScalarNode) and node.value == "by-type":

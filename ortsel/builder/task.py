@@ -65,6 +65,7 @@ class Task:
     providers: tuple[Provider, ...]
     threads: int | None
     bound: bool
+    gap_ms: int
     families: tuple[str, ...]
     ep_context: bool
 

@@ -77,6 +77,7 @@ def _search(
         provider_options=tuple(provider.options for provider in task.providers),
         threads=task.threads,
         bound=task.bound,
+        gap_s=task.gap_ms / 1000,
         synthetic=task.samples is None,
         candidates=heard,
     )

@@ -4,8 +4,11 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from ortsel.load import MOST_GAP_MS
+
 SHORTEST_S: Final = Fraction(1, 1000)
 LONGEST_S: Final = 86_400
+LONGEST_GAP_S: Final = MOST_GAP_MS // 1000
 _TENTHS_BELOW_S: Final = 10
 _MINUTES_FROM_S: Final = 120
 _UNITS: Final = {
@@ -50,6 +53,30 @@ def duration_argument(text: str) -> float:
 
     try:
         return parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def parse_gap(text: str) -> float:
+    """Return the time between two calls in seconds; "0" is none.
+
+    Raises `ValueError` for what is no time, and for more than 10 s.
+    """
+    if text.strip() == "0":
+        return 0.0
+    seconds = parse_duration(text)
+    if seconds > LONGEST_GAP_S:
+        message = f"{text!r} is not between 1ms and {LONGEST_GAP_S}s"
+        raise ValueError(message)
+    return seconds
+
+
+def gap_argument(text: str) -> float:
+    """Read an option's value; what is wrong with it becomes the option's error."""
+    import click
+
+    try:
+        return parse_gap(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 

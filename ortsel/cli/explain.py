@@ -25,7 +25,7 @@ from ortsel.cli.json_output import SCHEMA, model_digest, to_text
 from ortsel.cli.lookup import Lookup, Verdict, look_up
 from ortsel.cli.model_inputs import read_inputs, shape_words
 from ortsel.cli.one_line import one_line
-from ortsel.cli.options import json_option, store_option
+from ortsel.cli.options import gap_option, json_option, store_option
 from ortsel.cli.rows import print_rows
 from ortsel.cli.search import SearchOptions, check_model_file, check_providers, open_session
 from ortsel.cli.speedups import speedup_argument
@@ -65,6 +65,7 @@ Examples:
     "--provider", "providers", multiple=True, metavar="NAME", help="Provider of the reference."
 )
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads of the reference.")
+@gap_option
 @click.option("--bound", is_flag=True, help="Called through bound buffers.")
 @click.option(
     "--min-speedup",
@@ -84,6 +85,7 @@ def explain(
     store: Path | None,
     providers: tuple[str, ...],
     threads: int | None,
+    gap: float,
     bound: bool,
     min_speedup: Fraction,
     attention: bool,
@@ -98,7 +100,12 @@ def explain(
     if attention:
         return _explain_attention(model, as_json=as_json)
     options = SearchOptions(
-        store=store, min_speedup=min_speedup, providers=providers, threads=threads, bound=bound
+        store=store,
+        min_speedup=min_speedup,
+        providers=providers,
+        threads=threads,
+        bound=bound,
+        gap_s=gap,
     )
     with shown_warnings(message_console()):
         session = open_session(model, options, SelectionMode.DISABLED)

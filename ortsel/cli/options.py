@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ortsel.cli.durations import duration_argument
+from ortsel.cli.durations import duration_argument, gap_argument
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -21,6 +21,17 @@ def budget_option(default: str) -> Callable[[_Command], _Command]:
         show_default=True,
         help="Longest time to search: 30, 45s, 2m, 1m30s.",
     )
+
+
+def gap_option(command: _Command) -> _Command:
+    """Add `--gap`."""
+    return click.option(
+        "--gap",
+        type=gap_argument,
+        metavar="TIME",
+        default="0",
+        help="Time between two calls in production, such as 50ms.  [default: none]",
+    )(command)
 
 
 def store_option(command: _Command) -> _Command:

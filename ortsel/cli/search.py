@@ -14,6 +14,7 @@ from ortsel.cli.feeds import Feeds
 from ortsel.cli.one_line import one_line
 from ortsel.errors import OrtselError, UsageError
 from ortsel.explain import WorkloadExplanation
+from ortsel.load import BACK_TO_BACK
 from ortsel.progress import Progress
 from ortsel.selection_config import DEFAULT_STORE, Candidates, SelectionConfig, SelectionMode
 from ortsel.store.errors import NoPlaceError, StoreError
@@ -47,6 +48,8 @@ class SearchOptions:
     threads: int | None = None
     bound: bool = False
     """Call through bound buffers, as `run_with_iobinding` does."""
+    gap_s: float = 0.0
+    """From the end of a call to the begin of the next; 0 is back to back."""
     synthetic: bool = False
     """Whether the inputs are made up, so that what is verified on them is provisional."""
     candidates: Candidates = None
@@ -76,6 +79,7 @@ class SearchOptions:
             budget_s=self.budget_s,
             policy=policy,
             seed=self.seed,
+            load=self.gap_s * 1000 if self.gap_s else BACK_TO_BACK,
             candidates=self.candidates,
             synthetic_feeds=self.synthetic,
             progress=progress,

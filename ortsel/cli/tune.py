@@ -11,7 +11,7 @@ from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.feeds import Feeds, make_feeds, parse_fill, read_feeds
 from ortsel.cli.json_output import search_document, to_text
 from ortsel.cli.model_inputs import ModelInput, read_inputs
-from ortsel.cli.options import budget_option, json_option, seed_option, store_option
+from ortsel.cli.options import budget_option, gap_option, json_option, seed_option, store_option
 from ortsel.cli.progress_bar import shown_progress
 from ortsel.cli.report import print_search, synthetic_origin
 from ortsel.cli.search import SearchOptions, check_model_file, check_providers, open_session, search
@@ -66,6 +66,7 @@ as attention_mask=1.
     help="Execution provider of the reference, in order of precedence.",
 )
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads of the reference.")
+@gap_option
 @click.option("--bound", is_flag=True, help="Call through bound buffers (run_with_iobinding).")
 @click.option(
     "--min-speedup",
@@ -87,6 +88,7 @@ def tune(
     store: Path | None,
     providers: tuple[str, ...],
     threads: int | None,
+    gap: float,
     bound: bool,
     min_speedup: Fraction,
     seed: int,
@@ -106,6 +108,7 @@ def tune(
         providers=providers,
         threads=threads,
         bound=bound,
+        gap_s=gap,
         synthetic=feeds_file is None,
     )
     messages = message_console()

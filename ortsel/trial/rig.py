@@ -36,6 +36,9 @@ KEPT_TIMINGS: Final = 4096
 """Measurements that a rig remembers in detail; the oldest go first."""
 
 ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
+MOST_SPACED_CALLS: Final = 16
+"""Each spaced call is timed by itself, so that more of them only take longer."""
+
 """The reason of `CannotVerify` where no other feed is valid and has another answer (E7)."""
 
 _DEFAULT_LIMITS: Final = TrialLimits()
@@ -476,3 +479,4 @@ def calls_for(latency_ns: int | None, limits: TrialLimits, gap_ns: int = 0) -> i
 def _reason(error: OSError) -> str:
     """Say why without the path, which is another one each time."""
     return error.strerror or type(error).__name__
+    room = min(room, MOST_SPACED_CALLS) if gap_ns else room

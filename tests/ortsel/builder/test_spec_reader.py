@@ -29,6 +29,7 @@ models:
     feeds: samples/
     providers: [{name: P, options: {level: 3, fast: yes}}, CPUExecutionProvider]
     threads: 2
+    load: {gap_ms: 50}
     bound: true
     candidates: all
 """
@@ -58,6 +59,7 @@ def test_a_spec_is_read_with_paths_beside_it_and_settings_handed_down(tmp_path: 
     assert second.settings.families == ()
     assert second.settings.threads == 2
     assert second.settings.bound
+    assert (first.settings.gap_ms, second.settings.gap_ms) == (0, 50)
     assert [(one.name, one.options) for one in second.settings.providers] == [
         ("P", (("fast", "yes"), ("level", "3"))),
         ("CPUExecutionProvider", ()),
@@ -97,7 +99,10 @@ MODEL = "models:\n  - path: a.onnx\n"
             5, "budget.total", "'5s'", "at least the 10 s",
         ),
         (MODEL + "min_speedup: 0.5\n", 3, "min_speedup", "'0.5'", "a number from 1 to 1000"),
-        (MODEL + "load: {gap_ms: 50}\n", 3, "load", "{'gap_ms': '50'}", "back-to-back"),
+        (MODEL + "load: spaced\n", 3, "load", "'spaced'", "back-to-back, or gap_ms"),
+        (MODEL + "load: {}\n", 3, "load", "{}", "gap_ms with a number"),
+        (MODEL + "load: {gap: 5}\n", 3, "load.gap", "the unknown name 'gap'", "gap_ms"),
+        (MODEL + "load: {gap_ms: 0}\n", 3, "load.gap_ms", "'0'", "an integer from 1 to 10000"),
         (MODEL + "tolerance: 1e-3\n", 3, "tolerance", "'1e-3'", "by-type"),
         (MODEL + "candidates: []\n", 3, "candidates", "[]", "all, or a list of"),
         (MODEL + "candidates: [spining]\n", 3, "candidates[0]", "'spining'", "one of: spinning"),

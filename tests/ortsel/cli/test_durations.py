@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortsel.cli.durations import parse_duration, words_for_seconds
+from ortsel.cli.durations import parse_duration, parse_gap, words_for_seconds
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,16 @@ def test_no_text_raises_anything_but_a_value_error(text: str) -> None:
 )
 def test_times_are_said_the_way_people_read_them(seconds: float, words: str) -> None:
     assert words_for_seconds(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0.0), ("50ms", 0.05), ("1ms", 0.001), ("10", 10.0)]
+)
+def test_a_gap_is_a_time_or_none(text: str, seconds: float) -> None:
+    assert parse_gap(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0s", "0.5ms", "10.1s", "1h", "soon"])
+def test_a_gap_that_nobody_would_wait_for_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
+        parse_gap(text)
