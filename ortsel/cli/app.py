@@ -5,18 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from ortsel.cli.build import build_command
-from ortsel.cli.cache import cache
-from ortsel.cli.command_group import CommandGroup
-from ortsel.cli.completion import completion
 from ortsel.cli.console import survive_any_text
-from ortsel.cli.demo import demo
-from ortsel.cli.doctor import doctor
-from ortsel.cli.exec import exec_
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
-from ortsel.cli.explain import explain
-from ortsel.cli.html_report import html_report
-from ortsel.cli.tune import tune
+from ortsel.cli.subcommands import Place, Subcommands
 
 _HELP = f"""Measure, verify and remember the fastest way to run an ONNX model with ONNX Runtime.
 
@@ -44,7 +35,7 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 
 @click.group(
-    cls=CommandGroup,
+    cls=Subcommands,
     help=_HELP,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
@@ -66,15 +57,37 @@ def app(context: click.Context) -> ExitCode:
     return ExitCode.USAGE
 
 
-app.add_command(tune)
-app.add_command(build_command)
-app.add_command(demo)
-app.add_command(cache)
-app.add_command(completion)
-app.add_command(doctor)
-app.add_command(explain)
-app.add_command(html_report)
-app.add_command(exec_)
+app.places = {
+    "tune": Place(
+        "ortsel.cli.tune", "tune", "Find the fastest verified way to run MODEL with ONNX Runtime."
+    ),
+    "build": Place(
+        "ortsel.cli.build",
+        "build_command",
+        "Decide for every workload of SPEC, a YAML file, and keep the decisions in one folder.",
+    ),
+    "demo": Place(
+        "ortsel.cli.demo",
+        "demo",
+        "Tune a small sentence-embedding model, then serve it and compare.",
+    ),
+    "cache": Place("ortsel.cli.cache", "cache", "Look into, carry and tidy decisions."),
+    "explain": Place(
+        "ortsel.cli.explain", "explain", "Say what serves a model and shape, and why."
+    ),
+    "doctor": Place("ortsel.cli.doctor", "doctor", "Look whether all is well here."),
+    "report": Place(
+        "ortsel.cli.html_report",
+        "html_report",
+        "Write one HTML file about the decisions of a store.",
+    ),
+    "exec": Place(
+        "ortsel.cli.exec", "exec_", "Run a program with ortsel in the place of ONNX Runtime."
+    ),
+    "completion": Place(
+        "ortsel.cli.completion", "completion", "Print a shell's completion script."
+    ),
+}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -31,6 +31,7 @@ Exit codes:
   2    usage: a missing file, a bad shape, an unknown input, a model that
        ONNX Runtime rejects; one line on stderr says what
   3    no decision was possible; the output says why
+  4    something needs attention (doctor, cache verify)
   130  interrupted
 """
 

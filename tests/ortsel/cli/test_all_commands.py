@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from tests.ortsel.cli.conftest import Invoke, hold_something
 
 
 def commands(group: click.Group = app, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         yield (*path, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
@@ -31,7 +35,9 @@ def command_at(path: tuple[str, ...]) -> click.Command:
     found: click.Command = app
     for name in path:
         assert isinstance(found, click.Group)
-        found = found.commands[name]
+        named = found.get_command(click.Context(found), name)
+        assert named is not None
+        found = named
     return found
 
 
@@ -196,3 +202,22 @@ def test_bash_completes_commands_options_and_choices(
     )
     output, errors = process.communicate(timeout=60)
     assert (output.split(), errors) == (["plain,--attention"], "")
+
+
+@pytest.mark.parametrize("name", app.places)
+def test_the_line_in_the_help_is_the_first_of_the_command_itself(name: str) -> None:
+    assert app.places[name].summary == command_at((name,)).get_short_help_str(200)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["tuen"], ["--no-such-option"]], ids=" ".join)
+def test_nothing_heavy_is_imported_where_no_command_is_asked_for(arguments: list[str]) -> None:
+    program = (
+        "import sys\nfrom ortsel.cli.app import run\n"
+        f"try:\n    run({arguments!r})\nexcept SystemExit:\n    pass\n"
+        "heavy = {'onnxruntime', 'numpy', 'onnx', 'yaml', 'matplotlib'} & set(sys.modules)\n"
+        "print('heavy:', sorted(heavy))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "heavy: []"
