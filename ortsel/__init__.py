@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ortsel.selection_config import SelectionConfig, SelectionMode
     from ortsel.session import InferenceSession
     from ortsel.session_options import SessionOptions
+    from ortsel.verification.element_types import Bound
+    from ortsel.verification.metrics import Cosine, MetricFunction, RelativeL2, TopOne
+    from ortsel.verification.tolerance import Tolerance
 
 if find_spec("onnxruntime") is None:
     raise MissingPackageError("ortsel", "onnxruntime", "cpu", ("gpu", "openvino"))
@@ -41,18 +44,24 @@ if _spec is None or find_spec("spec.canonical_json") is None:
     raise ImportError(_message, name="spec")
 
 _OWN = {
+    "Bound": "ortsel.verification.element_types",
+    "Cosine": "ortsel.verification.metrics",
     "EpSelector": "ortsel.providers.ep_selector",
     "Explanation": "ortsel.explain",
     "IOBinding": "ortsel.io_binding",
     "InferenceSession": "ortsel.session",
+    "MetricFunction": "ortsel.verification.metrics",
     "Plan": "ortsel.plan",
     "PluginLibrary": "ortsel.providers.plugin",
     "PluginLibraryError": "ortsel.providers.plugin",
     "Provider": "ortsel.plan",
+    "RelativeL2": "ortsel.verification.metrics",
     "SelectionConfig": "ortsel.selection_config",
     "SelectionMode": "ortsel.selection_config",
     "SessionOptions": "ortsel.session_options",
     "SessionSettings": "ortsel.plan",
+    "Tolerance": "ortsel.verification.tolerance",
+    "TopOne": "ortsel.verification.metrics",
     "advise_attention": "ortsel.advise",
     "build": "ortsel.builder",
     "install": "ortsel.installation",
@@ -65,20 +74,26 @@ _OWN = {
 
 if TYPE_CHECKING:
     __all__ = [
+        "Bound",
+        "Cosine",
         "EpSelector",
         "Explanation",
         "IOBinding",
         "InferenceSession",
+        "MetricFunction",
         "MissingPackageError",
         "OrtselError",
         "Plan",
         "PluginLibrary",
         "PluginLibraryError",
         "Provider",
+        "RelativeL2",
         "SelectionConfig",
         "SelectionMode",
         "SessionOptions",
         "SessionSettings",
+        "Tolerance",
+        "TopOne",
         "UsageError",
         "advise_attention",
         "build",

@@ -24,7 +24,7 @@ from ortsel.trial.rig import CannotVerify, Rig, Verified
 from ortsel.trial.variant_child import build_variant_in_child
 from ortsel.variant_cache import VariantCache, VariantMissingError
 from ortsel.verification.comparison import Different, Equal, Incomparable, compare
-from ortsel.verification.tolerance import BY_TYPE
+from ortsel.verification.tolerance import BY_TYPE, Tolerance
 from spec.canonical_json import Json
 from spec.engine.effect import Purpose
 from spec.failure import Failure, FailureKind
@@ -79,6 +79,10 @@ class Subject:
     """Of the children."""
     stop_asked: Callable[[], bool] = never
     """Whether nobody wants the search any more."""
+    tolerance: Tolerance = BY_TYPE
+    """How far outputs may be from the reference's."""
+    third_opinion: bool = False
+    """Whether a rejection says which side is nearer to ONNX's own evaluator."""
     load: Load = ONE_AFTER_ANOTHER
     """How calls follow each other while they are timed."""
 
@@ -125,6 +129,8 @@ class CallTrials:
             [self._call.feed],
             self._call.output_names,
             calling=self._call.calling,
+            tolerance=self._subject.tolerance,
+            third_opinion=self._subject.third_opinion,
             scratch=self._scratch,
             outer_scratch=self._scratch,
             limits=_limits(self._subject),
@@ -190,7 +196,9 @@ class CallTrials:
         except Exception as error:
             failure = Failure(FailureKind.CRASHED, "failed-in-process", str(error))
             raise TrialFailedError(plan.name, failure) from error
-        verdict = compare(call.reference_outputs(), outputs, call.output_names, BY_TYPE)
+        verdict = compare(
+            call.reference_outputs(), outputs, call.output_names, self._subject.tolerance
+        )
         match verdict:
             case Equal():
                 self._checked[candidate] = session

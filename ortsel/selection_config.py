@@ -16,6 +16,7 @@ from ortsel.providers.library_search import library_of
 from ortsel.providers.plugin import PluginLibrary
 from ortsel.shape_buckets import ShapeBuckets, as_buckets
 from ortsel.store.server_url import check_server_url, is_server_url, shown
+from ortsel.verification.tolerance import BY_TYPE, Tolerance, as_tolerance
 from spec.policy import SECOND_NS, Mode, Policy
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ def _seconds(low: float, high: float) -> "Callable[[object, Attribute[float], fl
     return check
 
 
+def _share(_: object, attribute: "Attribute[float]", value: float) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise UsageError(attribute.name, repr(value), "a number from 0 to 1")
+
+
 def _names(value: "Sequence[str]") -> tuple[str, ...]:
     names = isinstance(value, Sequence) and not isinstance(value, str)
     if not names or not all(isinstance(name, str) for name in value):
@@ -142,9 +149,9 @@ def _libraries(
     return tuple(found)
 
 
-def _yes_or_no(_: object, __: object, value: object) -> None:
+def _yes_or_no(_: object, attribute: "Attribute[bool]", value: object) -> None:
     if not isinstance(value, bool):
-        raise UsageError("synthetic_feeds", repr(value), "True or False")
+        raise UsageError(attribute.name, repr(value), "True or False")
 
 
 def _trusted(value: "Sequence[str]") -> tuple[str, ...]:
@@ -179,7 +186,16 @@ class SelectionConfig:
     budget_s: float = field(default=30.0, validator=_budget)
     """Wall-clock seconds for one search."""
     policy: Policy = field(factory=Policy, validator=_policy)
-    """Thresholds and rules. Its mode, budget and seed are taken from this value instead."""
+    """Thresholds and rules. Its mode, budget, seed and tolerance are taken from this value
+    instead."""
+    tolerance: Tolerance = field(default=BY_TYPE, converter=as_tolerance)
+    """How far outputs may be from the reference's. "by-type" is a bound for each element type,
+    "exact" equality, "close" a multiple of the bound. A `Bound`, or a metric (`Cosine`, `TopOne`,
+    `RelativeL2`, `MetricFunction`), which also lets plans be tried that are lossy by nature. Or a
+    mapping from names of outputs to these, the others being compared by type."""
+    third_opinion: bool = field(default=False, validator=_yes_or_no)
+    """Whether a rejection says which side is nearer to what ONNX's own evaluator computes in
+    double precision. It takes time of the search, and decides nothing."""
     candidates: Candidates = field(default=None, validator=_candidates)
     """Plans to try besides the reference, or a function that makes them from facts about the
     machine and the model; None is ortsel's own catalogue."""
@@ -221,6 +237,20 @@ class SelectionConfig:
     snapshot_bytes: int = field(default=256 * 2**20, validator=_whole(0, 2**53 - 1))
     """Most bytes of inputs that are copied and held at a time for background work, over all
     sessions of the process. A call with more is not tuned in the background."""
+    keep_feeds: bool = field(default=True, validator=_yes_or_no)
+    """Whether a call's inputs and results may be copied once its plan serves, to be looked at when
+    the process is idle. False keeps nothing, so that served plans are neither checked nor watched;
+    a search still holds one call's inputs while it lasts."""
+    shadow_share: float = field(default=0.01, validator=_share)
+    """Part of the time that checks of served results against the reference may take, for each
+    shape. The first calls after a promotion are checked (1, 2, 4, 8, ...), later ones every
+    `shadow_every_s`; 0 checks nothing."""
+    shadow_every_s: float = field(default=300.0, validator=_seconds(0.01, 365 * DAY_S))
+    """Longest time between two checks of a shape that is called, idle moments permitting."""
+    watch_every_s: float = field(default=900.0, validator=_seconds(0, 365 * DAY_S))
+    """Seconds from a promotion to the first paired timing of the plan with the reference, in child
+    processes. Each round that finds it still faster doubles the time to the next, up to 16 times
+    this; 0 times nothing. Never in mode "cache-only"."""
     synthetic_feeds: bool = field(default=False, validator=_yes_or_no)
     """Whether the inputs are made up rather than really sent. What is verified on them alone is
     provisional: it is verified again, on real ones, before it serves."""
@@ -233,12 +263,13 @@ class SelectionConfig:
     used only if one of them signed the bundle it came in; what was measured here needs none."""
 
     def effective_policy(self) -> Policy:
-        """The policy with this value's mode, budget and seed."""
+        """The policy with this value's mode, budget, seed and tolerance."""
         return evolve(
             self.policy,
             mode=_POLICY_MODES[self.mode],
             budget_ns=max(1, round(self.budget_s * SECOND_NS)),
             seed=self.seed,
+            tolerance=self.tolerance.key_text(),
         )
 
 

@@ -64,7 +64,7 @@ class InferenceSession(onnxruntime.InferenceSession):
     the plain session would return or raise, this one returns or raises.
 
     Raises `ortsel.UsageError` when `selection` is not a configuration, before anything is built, or
-    names inputs that the model does not have.
+    names inputs or outputs that the model does not have.
     """
 
     _ortsel_connection: _Connection | None = None
@@ -87,6 +87,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         config = self._ortsel_config
         if config.workload_values or config.shape_buckets is not None:
             WorkloadMapper(config.shape_buckets, config.workload_values).check(self.get_inputs())
+        config.tolerance.check(output.name for output in self.get_outputs())
         self._ortsel_connect(providers, provider_options, kwargs.get("disabled_optimizers") or ())
 
     def run(

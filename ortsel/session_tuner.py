@@ -109,6 +109,8 @@ class SessionTuner:
     def _space(self) -> SearchSpace:
         if self._known_space is None:
             facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
+            tolerance = self._config.tolerance
+            facts = evolve(facts, reduced_precision=tolerance.is_loose, lossy=tolerance.is_lossy)
             space = candidate_space(self._reference, facts, self._config.candidates)
             own = self._config.candidates is None
             if own and self._config.mode is not SelectionMode.CACHE_ONLY:
@@ -295,6 +297,8 @@ class SessionTuner:
             caches=cache_folder(self._config.store),
             niceness=0 if idle is None else NICENESS,
             stop_asked=never if idle is None else idle.turn.is_stopped,
+            tolerance=self._config.tolerance,
+            third_opinion=self._config.third_opinion,
             load=self._config.load,
         )
 

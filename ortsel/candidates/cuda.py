@@ -48,7 +48,7 @@ def cuda_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | Left
             _contains(facts.model, "Conv", "ConvTranspose"),
             _contains(facts.model, *CONTROL_FLOW),
             facts.has_fixed_addresses,
-            tf32=own.get("use_tf32") == "1",
+            tf32=own.get("use_tf32", "1" if facts.reduced_precision else "0") == "1",
         )
     )
     plans = found.plans

@@ -84,6 +84,10 @@ class CandidateFacts:
     """Whether the caller binds the same device buffers at each call."""
     engines: EngineFacts | None = None
     """None where no provider builds engines for the GPU."""
+    reduced_precision: bool = False
+    """Whether the user's tolerance may let float32 products of fewer bits pass."""
+    lossy: bool = False
+    """Whether the user's tolerance may let plans pass that are lossy by nature."""
     plugins: tuple[Plugin, ...] = ()
     """Provider libraries with their devices: those that the user registered or named."""
 

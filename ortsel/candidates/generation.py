@@ -13,6 +13,7 @@ from ortsel.candidates.cuda import cuda_candidates
 from ortsel.candidates.disabled_optimizers import disabled_optimizer_candidates
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.fused_graph import fused_graph_candidates
+from ortsel.candidates.lossy_variants import lossy_variant_candidates
 from ortsel.candidates.memory_settings import memory_candidates
 from ortsel.candidates.openvino import openvino_candidates
 from ortsel.candidates.optimization_level import optimization_level_candidates
@@ -37,6 +38,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     openvino_candidates,
     attention_variant_candidates,
     fused_graph_candidates,
+    lossy_variant_candidates,
     disabled_optimizer_candidates,
     thread_candidates,
     spinning_candidates,

@@ -58,6 +58,7 @@ def _tensorrt(
             engines.fingerprint,
             engines.shapes,
             _options(reference, TENSORRT),
+            lossy=facts.lossy,
             has_fixed_addresses=facts.has_fixed_addresses,
         )
     )

@@ -24,9 +24,10 @@ from ortsel.trial.limits import TrialLimits
 from ortsel.trial.messages import MeasureCalls, Ran, RunOnce, Timed
 from ortsel.trial.second_feed import same_feed, second_feeds
 from ortsel.trial.sides import Resources, Sides, Workload
+from ortsel.trial.third_opinion import third_opinion as opinion_of
 from ortsel.trial.values import FeedValue, read_values, write_values
-from ortsel.verification.comparison import Different, Incomparable, compare
-from ortsel.verification.tolerance import BY_TYPE, Tolerance
+from ortsel.verification.comparison import Comparison, Different, Equal, Incomparable, compare
+from ortsel.verification.tolerance import BY_TYPE, EXACT, Tolerance
 from spec.engine.effect import Purpose
 from spec.failure import Failure, FailureKind
 
@@ -35,10 +36,10 @@ _logger: Final = logging.getLogger("ortsel.trial")
 KEPT_TIMINGS: Final = 4096
 """Measurements that a rig remembers in detail; the oldest go first."""
 
-ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
 MOST_SPACED_CALLS: Final = 16
 """Each spaced call is timed by itself, so that more of them only take longer."""
 
+ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
 """The reason of `CannotVerify` where no other feed is valid and has another answer (E7)."""
 
 _DEFAULT_LIMITS: Final = TrialLimits()
@@ -114,6 +115,7 @@ class Rig:
         *,
         calling: Calling = Calling.NUMPY,
         tolerance: Tolerance = BY_TYPE,
+        third_opinion: bool = False,
         scratch: Path | None = None,
         outer_scratch: Path | None = None,
         limits: TrialLimits = _DEFAULT_LIMITS,
@@ -124,12 +126,13 @@ class Rig:
     ) -> None:
         """Take a snapshot of the feeds (all of the same types and shapes); start nothing yet.
 
-        `output_names` None asks for all outputs. `scratch` is the folder in which a private one is
-        made (None: the system's). `outer_scratch` is a folder of the caller's own, which the caller
-        removes; the children do so only after this process was killed. `variant_models` are graph
-        variants that were built before, by name. With `synthetic_feeds` nobody sent the feeds, and
-        what is verified on them is provisional (E7). `worker` is the module that the children
-        run, `load` how calls follow each other while they are timed.
+        `output_names` None asks for all outputs. With `third_opinion` a rejection says which side
+        is nearer to what ONNX's own evaluator computes. `scratch` is the folder in which a private
+        one is made (None: the system's). `outer_scratch` is a folder of the caller's own, which
+        the caller removes; the children do so only after this process was killed. `variant_models`
+        are graph variants that were built before, by name. With `synthetic_feeds` nobody sent the
+        feeds, and what is verified on them is provisional (E7). `worker` is the module that the
+        children run, `load` how calls follow each other while they are timed.
 
         Raises `TrialsUnavailableError` where the feeds cannot be written anywhere.
         """
@@ -137,6 +140,8 @@ class Rig:
             raise UsageError("feeds", "none", "at least one")
         self._reference = reference
         self._tolerance = tolerance
+        self._model = model.absolute() if third_opinion else None
+        """What a third opinion is computed of; None where none is asked for."""
         self._limits = limits
         self._synthetic = synthetic_feeds
         self._reference_outputs: dict[int, Path] = {}
@@ -382,7 +387,10 @@ class Rig:
         """Say whether outputs can be compared and are not those of the first feed as well."""
         if isinstance(self._compared_files(outputs, outputs), Incomparable):
             return False
-        return isinstance(self._compared_files(self._reference_outputs[0], outputs), Different)
+        # A metric may accept two different answers; that they differ is what matters here.
+        tolerance = BY_TYPE if self._tolerance.is_lossy else self._tolerance
+        first = self._reference_outputs[0]
+        return isinstance(self._compared_files(first, outputs, tolerance), Different)
 
     def _reference_order(self) -> Iterator[int]:
         """A again and again, every other feed between two of A, and those once more."""
@@ -400,7 +408,7 @@ class Rig:
 
     def _candidate_against_reference(self, plan: Plan, deadline_ns: int) -> Verdict:
         first = self._sides.side(plan, deadline_ns).first_outputs
-        finding = self._finding(plan, 0, first, "first call")
+        finding = self._finding(plan, 0, first, "first call", deadline_ns)
         if finding is not None:
             return finding
         others = self._compared[1:]
@@ -408,31 +416,47 @@ class Rig:
         for number, feed in enumerate(order):
             outputs = self._ran(plan, feed, deadline_ns)
             words = "a feed whose values were changed" if self._is_changed(feed) else f"feed {feed}"
-            finding = self._finding(plan, feed, outputs, f"later call {number + 1}, on {words}")
+            when = f"later call {number + 1}, on {words}"
+            finding = self._finding(plan, feed, outputs, when, deadline_ns)
+            if finding is None and feed and self._tolerance.is_lossy:
+                self._check_reads_inputs(plan, first, outputs, when)
             outputs.unlink()
             if finding is not None:
                 return finding
         return self._verified()
 
-    def _finding(self, plan: Plan, feed: int, outputs: Path, when: str) -> CannotVerify | None:
+    def _check_reads_inputs(self, plan: Plan, first: Path, outputs: Path, when: str) -> None:
+        """Reject a plan that gives the first feed's answer again, where a metric would let it."""
+        if isinstance(self._compared_files(first, outputs, EXACT), Equal):
+            detail = f"{when}: the very answer to the first feed, and the reference has another"
+            raise TrialFailedError(plan.name, Failure(FailureKind.REJECTED, "wrong-replay", detail))
+
+    def _finding(
+        self, plan: Plan, feed: int, outputs: Path, when: str, deadline_ns: int
+    ) -> CannotVerify | None:
         verdict = self._compared_files(self._reference_outputs[feed], outputs)
         if isinstance(verdict, Different):
-            failure = Failure(
-                FailureKind.REJECTED, f"wrong-{verdict.kind.value}", f"{when}: {verdict}"
-            )
+            detail = f"{when}: {verdict}"
+            if self._model is not None:
+                sides = self._reference_outputs[feed], outputs
+                opinion = opinion_of(self._model, self._feed_file(feed), *sides, deadline_ns)
+                detail = f"{detail}; third opinion: {opinion}"
+            failure = Failure(FailureKind.REJECTED, f"wrong-{verdict.kind.value}", detail)
             raise TrialFailedError(plan.name, failure)
         return (
             CannotVerify(f"{when}: {verdict.reason}") if isinstance(verdict, Incomparable) else None
         )
 
-    def _compared_files(self, reference: Path, candidate: Path) -> object:
+    def _compared_files(
+        self, reference: Path, candidate: Path, tolerance: Tolerance | None = None
+    ) -> Comparison:
         names = self._sides.output_names
         ours, theirs = read_values(reference), read_values(candidate)
         return compare(
             [ours[name] for name in names],
             [theirs[name] for name in names],
             names,
-            self._tolerance,
+            tolerance or self._tolerance,
         )
 
     def _ran(self, plan: Plan, feed: int, deadline_ns: int) -> Path:
@@ -458,8 +482,11 @@ class Rig:
         ]
         self._reference_outputs.pop(feed, None)
 
+    def _feed_file(self, index: int) -> Path:
+        return self._folder / f"feed-{index}.values"
+
     def _written(self, index: int, feed: Mapping[str, FeedValue]) -> Path:
-        path = self._folder / f"feed-{index}.values"
+        path = self._feed_file(index)
         write_values(path, feed)
         return path
 
@@ -473,10 +500,10 @@ def calls_for(latency_ns: int | None, limits: TrialLimits, gap_ns: int = 0) -> i
         return limits.calls_least
     enough = -(-limits.measurement_least_ns // latency_ns)
     room = max(1, limits.measurement_most_ns // (latency_ns + gap_ns))
+    room = min(room, MOST_SPACED_CALLS) if gap_ns else room
     return min(max(enough, limits.calls_least), room)
 
 
 def _reason(error: OSError) -> str:
     """Say why without the path, which is another one each time."""
     return error.strerror or type(error).__name__
-    room = min(room, MOST_SPACED_CALLS) if gap_ns else room

@@ -6,12 +6,20 @@ broadcast. What cannot be compared, or proves nothing, is `Incomparable` and nev
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 from attrs import frozen
 
-from ortsel.verification.tolerance import Bound, Tolerance
+from ortsel.verification.element_types import Bound
+from ortsel.verification.metrics import (
+    GoodEnough,
+    Metric,
+    NoMeasure,
+    NotGoodEnough,
+    judge,
+)
+from ortsel.verification.tolerance import Tolerance
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,6 +44,8 @@ class Kind(Enum):
     NAN = "nan"
     INFINITY = "infinity"
     VALUE = "value"
+    METRIC = "metric"
+    """The user's metric says that the values are not good enough."""
 
 
 @frozen
@@ -226,12 +236,15 @@ def _compare_array(
     if reference.shape != candidate.shape:
         what = f"shape {candidate.shape}, reference has {reference.shape}"
         return Different(Kind.SHAPE, place, what)
+    metric = tolerance.metric(output)
     if ours == "string":
-        return _compare_strings(reference, candidate, place)
+        return _compare_strings(reference, candidate, place, metric)
     if not (_is_float(reference) or _is_exact(reference)):
         return Incomparable(f"output {place!r}: element type {ours} cannot be compared")
     if reference.size == 0:
         return _Vacuous()
+    if metric is not None:
+        return _judged(metric, reference, candidate, place)
     if _is_exact(reference):
         return _compare_exactly(reference, candidate, place)
     if reference.dtype.kind == "c":
@@ -242,12 +255,60 @@ def _compare_array(
     return _compare_floats(reference, candidate, place, tolerance.bound(output, ours))
 
 
-def _compare_strings(reference: Array, candidate: Array, place: str) -> _Finding:
+def _judged(metric: Metric, reference: Array, candidate: Array, place: str) -> _Finding:
+    """Let the user's metric judge; of floats only where NaN and infinity are at the same places."""
+    if reference.dtype.kind == "c":
+        return Incomparable(f"output {place!r}: no metric of complex numbers")
+    if _is_float(reference):
+        special = _compare_special(reference, candidate, place)
+        if not isinstance(special, Equal):
+            return special
+    judgement = judge(metric, reference, candidate)
+    match judgement:
+        case GoodEnough():
+            return Equal()
+        case NotGoodEnough():
+            return Different(Kind.METRIC, place, judgement.what)
+        case NoMeasure():
+            # Integers, booleans and strings are exact unless the metric is about them.
+            if reference.dtype.kind == "O" or _is_exact(reference):
+                return _compare_exactly(reference, candidate, place)
+            return Incomparable(f"output {place!r}: {judgement.reason}")
+        case _:
+            assert_never(judgement)
+
+
+def _compare_special(reference: Array, candidate: Array, place: str) -> _Finding:
+    """Compare where NaN and infinity are, and whether there is enough of anything else."""
+    ours, theirs = reference.reshape(-1), candidate.reshape(-1)
+    finite = 0
+    for start in range(0, ours.size, CHUNK_ELEMENTS):
+        mine = ours[start : start + CHUNK_ELEMENTS].astype(np.float64)
+        other = theirs[start : start + CHUNK_ELEMENTS].astype(np.float64)
+        special = _special_difference(mine, other, start, reference.shape, place)
+        if special is not None:
+            return special
+        finite += int(np.count_nonzero(np.isfinite(mine)))
+    return _mostly_special(place, finite, ours.size) if 2 * finite < ours.size else Equal()
+
+
+def _mostly_special(place: str, finite: int, size: int) -> Incomparable:
+    return Incomparable(
+        f"output {place!r}: {size - finite} of {size} elements of the reference are not finite, "
+        "which proves nothing"
+    )
+
+
+def _compare_strings(
+    reference: Array, candidate: Array, place: str, metric: Metric | None
+) -> _Finding:
     if reference.size == 0:
         return _Vacuous()
     ours, theirs = reference.astype(object), candidate.astype(object)
     if not all(isinstance(item, str | bytes) for side in (ours, theirs) for item in side.flat):
         return Incomparable(f"output {place!r}: objects that are no strings cannot be compared")
+    if metric is not None:
+        return _judged(metric, ours, theirs, place)
     return _compare_exactly(ours, theirs, place)
 
 
@@ -308,10 +369,7 @@ def _compare_floats(reference: Array, candidate: Array, place: str, bound: Bound
             + _worst(reference, candidate, worst[1], always, bound.relative),
         )
     if 2 * finite < ours.size:
-        return Incomparable(
-            f"output {place!r}: {ours.size - finite} of {ours.size} elements of the reference "
-            "are not finite, which proves nothing"
-        )
+        return _mostly_special(place, finite, ours.size)
     return Equal()
 
 

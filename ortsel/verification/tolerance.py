@@ -1,126 +1,151 @@
-"""How far an output may be from the reference's and still count as the same, per element type.
+"""How far an output may be from the reference's and still count as the same, per output.
 
-An element `x` of a candidate agrees with `r` of the reference when
-
-    |x - r|  <=  absolute  +  relative * |r|  +  scale * max|r over the tensor|
-
-The last term is what a sum leaves behind: where large terms cancel, the result is small but its
-error has the size of the terms, and the tensor's own largest magnitude is the best estimate of it
-that the outputs contain. The absolute term is for functions that saturate, such as a sigmoid: their
-error is a few units of 1.0 even where the whole result is small.
+By default it is the bound of the output's element type (`element_types`). A user may say otherwise
+for all outputs or for one: another profile, a bound of their own, or a metric.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
-from attrs import field, frozen, validators
+from attrs import field, frozen
 
 from ortsel.errors import UsageError
-from spec.canonical_json import Json
+from ortsel.verification.element_types import BOUNDS, CLOSE_BOUNDS, EXACT_BOUND, Bound
+from ortsel.verification.metrics import Cosine, Metric, MetricFunction, RelativeL2, TopOne
+from spec.canonical_json import Json, canonical
 
-
-@frozen
-class Bound:
-    """Largest distance that counts as equal. All zero is exact equality."""
-
-    relative: float = field(default=0.0, validator=[validators.ge(0.0), validators.lt(1.0)])
-    """Share of the reference's element."""
-    scale: float = field(default=0.0, validator=[validators.ge(0.0), validators.lt(1.0)])
-    """Share of the largest finite magnitude in the reference's tensor."""
-    absolute: float = field(
-        default=0.0, validator=[validators.ge(0.0), validators.lt(float("inf"))]
-    )
-    """In units of the output."""
-    absolute_share: float | None = field(
-        default=None, validator=validators.optional(validators.gt(0.0))
-    )
-    """The absolute part is at most this share of the largest magnitude, unless that is zero.
-    Without it, a distance that suits values near one swallows a tensor of tiny values whole."""
-
-    def allowed_absolute(self, largest: float) -> float:
-        """Return the absolute part for a tensor of that largest finite magnitude."""
-        if self.absolute_share is None or largest <= 0.0:
-            return self.absolute
-        return min(self.absolute, self.absolute_share * largest)
-
-
-EXACT_BOUND: Final = Bound()
-
-SATURATION_SHARE: Final = 2.0**-6
-"""Enough for what optimisation levels of ONNX Runtime do to a sigmoid whose largest value is 6e-5:
-they move it by 1.8e-7."""
-
-BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
-    {
-        # Reordered sums of single precision move real models by 1e-7 to 1e-5 of the largest output
-        # (7e-5 seen once); TF32 and bfloat16 products by 3e-4 to 1e-2. The bound sits in that gap,
-        # so that reduced precision which nobody asked for is rejected.
-        "float32": Bound(1e-4, 5e-5, 1e-6, SATURATION_SHARE),
-        # Unit 2.2e-16: the same room for reordered sums. Anything computed in single precision on
-        # the way is off by 1e-8 or more and is rejected.
-        "float64": Bound(1e-10, 1e-11, 2e-15, SATURATION_SHARE),
-        # Half types are accumulated in single precision and rounded once or a few times: four
-        # spacings of the element (2**-10), two of the largest element.
-        "float16": Bound(4 * 2.0**-10, 2 * 2.0**-10, 1e-6, SATURATION_SHARE),
-        "bfloat16": Bound(4 * 2.0**-7, 2 * 2.0**-7, 1e-6, SATURATION_SHARE),
-        # Eight-bit floats: one step to the neighbour, since a sum that lands near the middle of
-        # two values may round either way. The absolute part is the step of the subnormal range.
-        "float8_e4m3fn": Bound(relative=2.0**-3, absolute=2.0**-9),
-        "float8_e4m3fnuz": Bound(relative=2.0**-3, absolute=2.0**-10),
-        "float8_e5m2": Bound(relative=2.0**-2, absolute=2.0**-16),
-        "float8_e5m2fnuz": Bound(relative=2.0**-2, absolute=2.0**-17),
-        # A power-of-two exponent and a four-bit float have no step small enough to be noise.
-        "float8_e8m0fnu": EXACT_BOUND,
-        "float4_e2m1fn": EXACT_BOUND,
-    }
+PROFILES: Final = ("by-type", "exact", "close")
+RULES: Final = (Bound, Cosine, TopOne, RelativeL2, MetricFunction)
+NEED: Final = (
+    f"one of {', '.join(PROFILES)}, a Bound, a metric (Cosine, TopOne, RelativeL2, "
+    "MetricFunction), or a mapping from names of outputs to these"
 )
-"""By the name of the element's numpy type. Types that are not here are compared exactly."""
+MOST_KEY_TEXT: Final = 256
+"""Characters of a policy's tolerance."""
 
-PROFILES: Final = ("by-type", "exact")
+OutputRule: TypeAlias = str | Bound | Metric
+"""A profile by its word, a bound, or a metric."""
 
 
-def _known_profile(_: object, __: object, value: str) -> None:
-    if value not in PROFILES:
-        raise UsageError("tolerance", repr(value), f"one of {', '.join(PROFILES)}")
+def _rule(value: object) -> OutputRule:
+    if isinstance(value, str) and value in PROFILES:
+        return value
+    if isinstance(value, Bound | Cosine | TopOne | RelativeL2 | MetricFunction):
+        return value
+    need = NEED
+    if value == "lossy":
+        need = "the metric that says how lossy: Cosine, TopOne, RelativeL2 or MetricFunction"
+    raise UsageError("tolerance", repr(value), need)
 
 
 def _sorted_overrides(
-    pairs: "Mapping[str, Bound] | tuple[tuple[str, Bound], ...]",
-) -> tuple[tuple[str, Bound], ...]:
-    return tuple(sorted(dict(pairs).items()))
+    pairs: "Mapping[str, OutputRule] | Iterable[tuple[str, OutputRule]]",
+) -> tuple[tuple[str, OutputRule], ...]:
+    named = dict(pairs)
+    for name in named:
+        if not isinstance(name, str):
+            raise UsageError("tolerance", repr(name), "the name of an output")
+    return tuple((name, _rule(named[name])) for name in sorted(named))
 
 
 @frozen
 class Tolerance:
-    """Which bound holds for which output."""
+    """Which rule holds for which output."""
 
-    profile: str = field(default="by-type", validator=_known_profile)
-    """"by-type" is `BOUNDS`; "exact" is equality of values for every type."""
-    overrides: tuple[tuple[str, Bound], ...] = field(default=(), converter=_sorted_overrides)
-    """Bounds by output name that the user chose. They hold for floating-point outputs only:
-    integers, booleans and strings are compared exactly whatever they say."""
+    profile: OutputRule = field(default="by-type", converter=_rule)
+    """What holds for outputs that are not named. "by-type" is the bound of the element type;
+    "exact" is equality of values for every type; "close" is a multiple of the bound of the type;
+    a bound or a metric holds for all."""
+    overrides: tuple[tuple[str, OutputRule], ...] = field(default=(), converter=_sorted_overrides)
+    """Rules by output name. Bounds hold for floating-point outputs only: integers, booleans and
+    strings are compared exactly whatever they say. Metrics say what they do with those."""
+
+    def rule(self, output: str) -> OutputRule:
+        """Return what holds for an output."""
+        return next((rule for name, rule in self.overrides if name == output), self.profile)
+
+    def metric(self, output: str) -> Metric | None:
+        """Return the metric that decides about an output; None where a bound does."""
+        rule = self.rule(output)
+        return None if isinstance(rule, str | Bound) else rule
 
     def bound(self, output: str, element: str) -> Bound:
-        """Return the bound for a floating-point output of that element type."""
-        for name, bound in self.overrides:
-            if name == output:
-                return bound
-        return EXACT_BOUND if self.profile == "exact" else BOUNDS.get(element, EXACT_BOUND)
+        """Return the bound for a floating-point output of that element type.
+
+        Where a metric decides about the output there is none but equality.
+        """
+        rule = self.rule(output)
+        if isinstance(rule, Bound):
+            return rule
+        by_profile = {"by-type": BOUNDS, "close": CLOSE_BOUNDS}.get(str(rule), {})
+        return by_profile.get(element, EXACT_BOUND)
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether a metric decides about any output, so that lossy plans are worth a trial."""
+        return any(not isinstance(rule, str | Bound) for rule in self._rules())
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether reduced precision may pass somewhere: a metric or "close"."""
+        return self.is_lossy or "close" in self._rules()
+
+    def _rules(self) -> tuple[OutputRule, ...]:
+        return (self.profile, *(rule for _, rule in self.overrides))
+
+    def check(self, output_names: Iterable[str]) -> None:
+        """Raise `UsageError` for a name that is no output, or a function that is not there."""
+        known = tuple(output_names)
+        for name, _ in self.overrides:
+            if name not in known:
+                outputs = ", ".join(map(repr, known))
+                raise UsageError("tolerance", repr(name), f"the name of an output: {outputs}")
+        for rule in self._rules():
+            if isinstance(rule, MetricFunction):
+                rule.resolved()
 
     def parts(self) -> Json:
-        """The tolerance as named parts of a key; bounds in hexadecimal: keys hold no floats."""
+        """The tolerance as named parts of a key; numbers in hexadecimal: keys hold no floats."""
         return {
-            "overrides": {
-                name: [
-                    None if part is None else part.hex()
-                    for part in (bound.relative, bound.scale, bound.absolute, bound.absolute_share)
-                ]
-                for name, bound in self.overrides
-            },
-            "profile": self.profile,
+            "overrides": {name: _rule_part(rule) for name, rule in self.overrides},
+            "profile": _rule_part(self.profile),
         }
+
+    def key_text(self) -> str:
+        """Return the tolerance as the text of a policy: printable ASCII, 256 characters at most."""
+        if isinstance(self.profile, str) and not self.overrides:
+            return self.profile
+        text = canonical(self.parts())
+        if text.isascii() and text.isprintable() and len(text) <= MOST_KEY_TEXT:
+            return text
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _rule_part(rule: OutputRule) -> Json:
+    if isinstance(rule, str):
+        return rule
+    if isinstance(rule, Bound):
+        parts = (rule.relative, rule.scale, rule.absolute, rule.absolute_share)
+        return [None if part is None else float(part).hex() for part in parts]
+    if isinstance(rule, MetricFunction):
+        least = None if rule.at_least is None else float(rule.at_least).hex()
+        return {"at_least": least, "function": rule.function}
+    if isinstance(rule, RelativeL2):
+        return {"at_most": float(rule.at_most).hex(), "metric": "relative-l2"}
+    name = "cosine" if isinstance(rule, Cosine) else "top-one"
+    return {"at_least": float(rule.at_least).hex(), "metric": name}
+
+
+def as_tolerance(value: object) -> Tolerance:
+    """Return the tolerance that a user's value stands for. Raises `UsageError`."""
+    if isinstance(value, Tolerance):
+        return value
+    if isinstance(value, Mapping):
+        return Tolerance(overrides=value)
+    return Tolerance(_rule(value))
 
 
 BY_TYPE: Final = Tolerance()
 EXACT: Final = Tolerance("exact")
+CLOSE: Final = Tolerance("close")

@@ -18,7 +18,8 @@ from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import SECOND_NS, TrialLimits
 from ortsel.trial.rig import ONE_FEED, CannotVerify, Rig, Verified
-from ortsel.verification.tolerance import Bound, Tolerance
+from ortsel.verification.element_types import Bound
+from ortsel.verification.tolerance import Tolerance
 from spec.engine.effect import Purpose
 from spec.failure import FailureKind
 from tests.ortsel.graph_variants.attention_models import (

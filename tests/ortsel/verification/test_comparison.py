@@ -19,7 +19,8 @@ from ortsel.verification.comparison import (
     Kind,
     compare,
 )
-from ortsel.verification.tolerance import BOUNDS, BY_TYPE, EXACT, Bound, Tolerance
+from ortsel.verification.element_types import BOUNDS, Bound
+from ortsel.verification.tolerance import BY_TYPE, EXACT, Tolerance
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
