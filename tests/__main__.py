@@ -1,7 +1,8 @@
 """Everything that must hold, behind one command: `python -m tests [GATE ...]`.
 
 Gates: format, lint, types, imports, isolation, vectors, tests, oldest, openvino. Without a name all
-of them run, and the command fails when any of them does. What follows `--` goes to pytest.
+of them run, and the command fails when any of them does. What follows `--` goes to pytest, for
+example `python -m tests tests -- --cov --cov-report=term:skip-covered`.
 """
 
 import argparse
@@ -21,7 +22,6 @@ BIN = Path(PYTHON).parent
 
 def gates(root: Path, pytest_arguments: list[str]) -> dict[str, list[list[str]]]:
     """Return the commands of each gate, in order."""
-    cover = ["--cov", "--cov-report=term:skip-covered"]
     # Two at a time, a file each: most wait for child processes more than they compute.
     two = ["-n", "2", "--dist", "loadfile"]
     ordinary = "not deep and not soak"
@@ -35,7 +35,7 @@ def gates(root: Path, pytest_arguments: list[str]) -> dict[str, list[list[str]]]
             isolation_command(root, "conformance"),
         ],
         "vectors": [[PYTHON, "-m", "conformance.vectors", "lint"]],
-        "tests": [[PYTHON, "-m", "pytest", "-m", ordinary, *two, *cover, *pytest_arguments]],
+        "tests": [[PYTHON, "-m", "pytest", "-m", ordinary, *two, *pytest_arguments]],
         "oldest": [[PYTHON, "-m", "tests.oldest_runtime", str(root)]],
         "openvino": [[PYTHON, "-m", "tests.openvino_runtime", str(root)]],
     }
