@@ -19,8 +19,9 @@ from ortsel.provider_caches import with_caches
 from ortsel.session_builder import build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
-from ortsel.trial.limits import SECOND_NS, TrialLimits, never
+from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
 from ortsel.trial.rig import CannotVerify, Rig, Verified
+from ortsel.trial.spreading import pause_before_block_ns
 from ortsel.trial.variant_child import build_variant_in_child
 from ortsel.variant_cache import VariantCache, VariantMissingError
 from ortsel.verification.comparison import Different, Equal, Incomparable, compare
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 ORT_MAGIC: Final = b"ORTM"
 """Bytes 4 to 8 of a model in ONNX Runtime's own format."""
+
+RUNS_OF_A_BLOCK: Final = 4
+STOP_LOOK_NS: Final = 100 * MILLISECOND_NS
+"""How often a wait looks whether anybody still wants the search."""
 
 HANG_SHARE: Final = 8
 """A single call that takes this part of a whole search's budget hangs, for all that matters."""
@@ -98,6 +103,9 @@ class CallTrials:
         self._resources = ExitStack()
         self._started_ns = time.monotonic_ns()
         self._measurements = 0
+        self._paired = 0
+        """Paired measurements of the candidate whose turn it is."""
+        self._reference_ns: list[int] = []
         self._rig_started = False
         self._seen: set[int] = set()
 
@@ -154,7 +162,23 @@ class CallTrials:
         self._stored = None
         self._tell(Stage.WARMING if purpose is Purpose.WARMUP else Stage.MEASURING, candidate)
         self._measurements += 1
-        return self._rig.measure(self._plan(candidate), purpose, deadline_ns)
+        if purpose is not Purpose.PAIRED:
+            self._paired = 0
+            return self._rig.measure(self._plan(candidate), purpose, deadline_ns)
+        if self._paired % RUNS_OF_A_BLOCK == 0:
+            self._spread(deadline_ns)
+        time_ns = self._rig.measure(self._plan(candidate), purpose, deadline_ns)
+        self._paired += 1
+        if candidate == 0:
+            self._reference_ns.append(time_ns)
+        return time_ns
+
+    def _spread(self, deadline_ns: int) -> None:
+        """Wait before a block where the machine was seen in two states; end it when stopped."""
+        until_ns = time.monotonic_ns()
+        until_ns += pause_before_block_ns(self._reference_ns, deadline_ns - until_ns)
+        while (left_ns := until_ns - time.monotonic_ns()) > 0 and not self._subject.stop_asked():
+            time.sleep(min(left_ns, STOP_LOOK_NS) / SECOND_NS)
 
     def disturbed(self) -> tuple[tuple[str, int], ...]:
         """Return how many scored measurements of each plan were disturbed, and so taken again."""

@@ -39,6 +39,9 @@ class WorkloadExplanation:
     elapsed_ns: int = 0
     left_out: tuple[LeftOut, ...] = ()
     """Candidates that were not worth a trial, each with the rule that says so."""
+    disturbed: tuple[tuple[str, int], ...] = ()
+    """How many scored measurements of each plan something else disturbed. Each was taken again, as
+    often as the limits of a trial allow."""
 
     @classmethod
     def kept(cls, workload: str, reason: str) -> "WorkloadExplanation":
@@ -62,6 +65,21 @@ class WorkloadExplanation:
             "verified": sum(one.verified for one in others),
         }
 
+    def looked(self) -> str:
+        """Return how long candidates were measured, in how many states of the machine, in words.
+
+        Empty where none was measured.
+        """
+        measured = [one for one in self.candidates if one.states]
+        if not measured:
+            return ""
+        longest_s = max(one.window_ns for one in measured) / 1e9
+        states = max(one.states for one in measured)
+        words = "one state" if states == 1 else "two states"
+        text = f"machine: {words} seen, a candidate's blocks over up to {longest_s:.1f} s"
+        disturbed = sum(count for _, count in self.disturbed)
+        return f"{text}; {disturbed} disturbed measurements" if disturbed else text
+
     def left_out_rows(self) -> list[dict[str, Cell]]:
         """Return every candidate that was left out as plain values."""
         return [
@@ -84,7 +102,7 @@ class WorkloadExplanation:
 
     def candidate_rows(self) -> list[dict[str, Cell]]:
         """Return every candidate as plain values."""
-        changes = dict(self.changes)
+        changes, disturbed = dict(self.changes), dict(self.disturbed)
         return [
             {
                 "workload": self.workload,
@@ -93,6 +111,9 @@ class WorkloadExplanation:
                 "ratio": _float(report.ratio),
                 "noise": _float(report.dispersion),
                 "blocks": report.blocks,
+                "states": report.states,
+                "window_s": report.window_ns / 1e9,
+                "disturbed": disturbed.get(report.name, 0),
                 "verified": report.verified,
                 "first_call_ms": None if report.first_ns is None else report.first_ns / 1e6,
                 "median_ms": None if report.median_ns is None else report.median_ns / 1e6,
@@ -150,6 +171,8 @@ def _workload_lines(workload: WorkloadExplanation) -> list[str]:
         f"{f' ({by_rule})' if by_rule else ''}, {counts['measured']} measured, "
         f"{counts['verified']} verified"
     )
+    if looked := workload.looked():
+        lines.append(f"  {looked}")
     width = max(len(report.name) for report in workload.candidates)
     lines.append(f"  {'candidate':<{width}}  {'ratio':>6}  {'noise':>6}  blocks  outcome")
     for report in workload.candidates:

@@ -282,7 +282,8 @@ class SessionTuner:
                 if idle is not None:
                     idle.turn.pause()
                 session, obstacle = self._admit(decision, trials)
-            return self._chosen(workload, decision, session, obstacle)
+            choice, explanation = self._chosen(workload, decision, session, obstacle)
+            return choice, evolve(explanation, disturbed=trials.disturbed())
 
     def _subject(self, idle: Idle | None) -> Subject:
         return Subject(

@@ -88,6 +88,8 @@ def _search(search: Search) -> dict[str, object]:
                 "ratio": _number(one.ratio),
                 "noise": _number(one.dispersion),
                 "blocks": one.blocks,
+                "states": one.states,
+                "window_s": one.window_ns / 1e9,
                 "verified": one.verified,
                 "first_ns": one.first_ns,
                 "median_ns": one.median_ns,
