@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attrs import Attribute, evolve, field, frozen
 
 from ortsel.errors import MissingPackageError, UsageError
-from ortsel.load import BACK_TO_BACK, Load, as_load
+from ortsel.load import ONE_AFTER_ANOTHER, Load, as_load
 from ortsel.plan import Plan
 from ortsel.providers.library_search import library_of
 from ortsel.providers.plugin import PluginLibrary
@@ -204,7 +204,7 @@ class SelectionConfig:
     packages, paths of shared libraries, or `ortsel.PluginLibrary`."""
     seed: int = field(default=0, validator=_seed)
     """Source of the order of measurements."""
-    load: Load = field(default=BACK_TO_BACK, converter=as_load)
+    load: Load = field(default=ONE_AFTER_ANOTHER, converter=as_load)
     """How calls follow each other in production: "back-to-back", or the gap between two calls in
     milliseconds, from 1 to 10 000. Plans are timed that way, since the winner may differ; part of
     the key."""
