@@ -9,6 +9,7 @@ from attrs import define
 
 from ortsel.background.requests import REQUESTS
 from ortsel.fork import keep_for_ever, starts_over
+from ortsel.watch.sampling import Sampling, WatchSchedule
 from spec.policy import SECOND_NS, YEAR_S
 
 if TYPE_CHECKING:
@@ -39,6 +40,14 @@ class Choice:
     """The use at which somebody must look whether the choice still holds."""
     waits_for_use: int = NEVER
     """The use at which the decision in the background wants a copy of the inputs."""
+    sampling: Sampling | None = None
+    """Which calls are looked at again, where a plan serves and somebody looks."""
+
+    def holds(self) -> bool:
+        """Whether a plan serves that only wants to be looked at."""
+        if self.session is None or self.uses >= self.waits_for_use:
+            return False
+        return time.monotonic_ns() < self.until_ns
 
     def wants_attention(self) -> bool:
         """Whether the call that got here must go the long way; otherwise set when to look next."""
@@ -46,15 +55,24 @@ class Choice:
         if self.until_ns <= now_ns or self.uses >= self.waits_for_use:
             return True
         soon = self.until_ns - now_ns < SOON_NS
-        self.look_at = min(self.uses + (1 if soon else LOOK_EVERY), self.waits_for_use)
+        look_at = min(self.uses + (1 if soon else LOOK_EVERY), self.waits_for_use)
+        sampling = self.sampling
+        if sampling is not None:
+            if sampling.is_due(self.uses, now_ns):
+                return True
+            if self.uses < (wanted := sampling.at_use):
+                look_at = min(look_at, wanted)
+        self.look_at = look_at
         return False
 
 
 class Choices(dict[Hashable, Choice]):
     """What serves each shape, by the signature of its calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, schedule: WatchSchedule | None = None) -> None:
+        """`schedule` says how often the calls that plans serve are looked at; None is never."""
         super().__init__()
+        self._schedule = schedule
         self._lock = threading.Lock()
         starts_over(self)
         REQUESTS.count_in(self)
@@ -77,7 +95,12 @@ class Choices(dict[Hashable, Choice]):
         choice.uses = max(choice.uses, 0 if known is None else known.uses)
         while len(self) >= most:
             self.pop(next(iter(self)), None)
+        self._watch(choice)
         self[signature] = choice
+
+    def _watch(self, choice: Choice) -> None:
+        if choice.session is not None and choice.sampling is None and self._schedule is not None:
+            choice.sampling = self._schedule.sampling()
 
     def replace(self, signature: Hashable, choice: Choice) -> None:
         """Let a choice serve a signature from the next call on, if the signature is still held."""
@@ -86,6 +109,7 @@ class Choices(dict[Hashable, Choice]):
             if known is not None:
                 choice.uses = known.uses
                 choice.look_at = known.uses + 1
+                self._watch(choice)
                 self[signature] = choice
 
     def without(self, session: object) -> list[Hashable]:

@@ -4,9 +4,10 @@ from collections import Counter
 from fractions import Fraction
 from typing import TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ortsel.candidates.search_space import LeftOut
+from ortsel.watch.counts import ServedChecks
 from spec.report import CandidateReport, Outcome
 
 Cell: TypeAlias = str | int | float | bool | None
@@ -131,6 +132,22 @@ class Explanation:
     workloads: tuple[WorkloadExplanation, ...]
     not_tuned: str = ""
     """Why this session never tunes; empty when it may."""
+    checks: ServedChecks = field(factory=ServedChecks)
+    """What looking at served calls found."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return everything as plain values, ready for JSON.
+
+        Names: `not_tuned`, `checks` (counts), and the rows of `workloads`, `candidates` and
+        `left_out`.
+        """
+        return {
+            "not_tuned": self.not_tuned,
+            "checks": self.checks.as_dict(),
+            "workloads": self.rows(),
+            "candidates": self.candidate_rows(),
+            "left_out": self.left_out_rows(),
+        }
 
     def rows(self) -> list[dict[str, Cell]]:
         """Return one plain dict per decision, ready for a data frame."""
@@ -151,6 +168,9 @@ class Explanation:
             lines.append("no shape was seen yet")
         for workload in self.workloads:
             lines.extend(_workload_lines(workload))
+        if self.checks != ServedChecks():
+            counts = (f"{number} {name}" for name, number in self.checks.as_dict().items())
+            lines.append(f"served calls that were looked at: {', '.join(counts)}")
         return "\n".join(lines)
 
 

@@ -9,10 +9,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from enum import Enum
+from fractions import Fraction
 from typing import Protocol, assert_never
 
 from attrs import frozen
 
+from ortsel import telemetry
 from ortsel.fork import starts_over
 from ortsel.store import Store, StoreError
 from ortsel.store.search_log import Entry, Searched, SearchLog, Withdrawn
@@ -32,6 +35,7 @@ from spec.engine.effect import (
 )
 from spec.engine.event import (
     Abandoned,
+    Compared,
     Event,
     Invalidated,
     Measured,
@@ -45,8 +49,9 @@ from spec.engine.event import (
     Validated,
 )
 from spec.engine.fingerprint import lower_level_fingerprint
-from spec.engine.state import Held, State, initial_state
+from spec.engine.state import Cause, Held, State, initial_state
 from spec.engine.step import step
+from spec.evidence.order_statistics import median
 from spec.failure import Failure
 from spec.keys import CacheKey, cache_key
 from spec.moment import Moment
@@ -54,8 +59,6 @@ from spec.policy import Policy
 from spec.problem import Problem
 from spec.record import Record
 from spec.report import TrialReport
-
-log = logging.getLogger("ortsel")
 
 
 class TrialRunner(Protocol):
@@ -76,6 +79,18 @@ class TrialRunner(Protocol):
     def record_loaded(self, record: Record) -> None:
         """Hear that the next validation is for a stored record, which is then served unmeasured."""
         ...
+
+
+class Standing(Enum):
+    """What a pair of timings leaves of a served decision (S10)."""
+
+    HOLDS = "holds"
+    GONE = "gone"
+    """It is no decision any more: it was taken back or replaced meanwhile."""
+    DEMOTED = "demoted"
+    """Slower than the reference: taken back, and may be chosen again."""
+    BANNED = "banned"
+    """The same, and not for the first time: out for the policy's time."""
 
 
 def read_moment() -> Moment:
@@ -184,10 +199,12 @@ class Selector:
         clock = clock or self._clock
         event = Requested(request, clock(), problem, candidates, reference, nested)
         try:
-            return self._drive(request, _Context(event, runner, self.policy, clock))
+            answer = self._drive(request, _Context(event, runner, self.policy, clock))
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
+        telemetry.answered(answer)
+        return answer
 
     def valid_until_ns(self, key: str) -> int | None:
         """Return the monotonic time until which the answer for a key holds; None without one."""
@@ -203,6 +220,36 @@ class Selector:
         moment = self._clock()
         self._feed(Invalidated(moment, key, candidate, reference, ban, reason))
         self._log(Withdrawn(moment.wall_s, key, candidate, reason), "")
+
+    def holds(self, key: str, candidate: str) -> bool:
+        """Whether this candidate is the decision for a key that is held in memory."""
+        held = self._state.entry(key).settled
+        return isinstance(held, Held) and held.record.winner == candidate
+
+    def compare(
+        self, key: str, candidate: str, reference: str, reference_ns: int, selected_ns: int
+    ) -> Standing:
+        """Judge a served decision by one more pair of timings whose outputs were checked (S10)."""
+        if not self.holds(key, candidate):
+            return Standing.GONE
+        before = self._state.entry(key).history
+        moment = self._clock()
+        event = Compared(moment, key, candidate, reference, reference_ns, selected_ns, True)
+        self._feed(event)
+        if self.holds(key, candidate):
+            return Standing.HOLDS
+        ratios = (*(() if before is None else before.ratios), Fraction(selected_ns, reference_ns))
+        exclusion = self._state.entry(key).exclusion(candidate, moment.monotonic_ns)
+        banned = exclusion is not None and exclusion.cause is Cause.REGRESSED
+        reason = (
+            f"{'banned, ' if banned else ''}slower than the reference: "
+            f"median ratio {float(median(ratios)):.3f} over the last {len(ratios)} pairs"
+        )
+        self._log(Withdrawn(moment.wall_s, key, candidate, reason), "")
+        telemetry.regressed("banned" if banned else "demoted")
+        if banned:
+            telemetry.banned("regressed")
+        return Standing.BANNED if banned else Standing.DEMOTED
 
     def after_fork_in_child(self) -> None:
         """Start over: the parent's lock, searches and checks are not this process's."""
@@ -233,6 +280,8 @@ class Selector:
         key = context.key()
         report = self.report(key.digest)
         if report is not None:
+            event = context.event
+            telemetry.searched(report, event.candidates[event.reference].name)
             self._log(Searched(self._clock().wall_s, report), key.text)
 
     def _log(self, entry: Entry, key_text: str) -> None:
@@ -241,7 +290,12 @@ class Selector:
         try:
             self._searches.save(entry, key_text)
         except StoreError as error:
-            log.info("ortsel: not kept for reports: %s", error)
+            telemetry.tell(
+                logging.INFO,
+                "search-log-failed",
+                f"not kept for reports: {error}",
+                error=str(error),
+            )
 
     def _feed(self, event: Event) -> None:
         for effect in self._step(event):
@@ -284,7 +338,13 @@ class Selector:
         try:
             record = self.store.load(key)
         except StoreError as error:
-            log.warning("ortsel: stored decision not used: %s", error)
+            telemetry.warn_once(
+                str(error),
+                "store-unreadable",
+                f"stored decision not used: {error}",
+                key=key,
+                error=str(error),
+            )
             return RecordUnreadable(request, self._clock(), str(error))
         clock = self._clock if context is None else context.clock
         if record is None:
@@ -297,7 +357,13 @@ class Selector:
         try:
             action()
         except StoreError as error:
-            log.warning("ortsel: decision not written to the store: %s", error)
+            telemetry.warn_once(
+                str(error),
+                "store-unwritable",
+                f"decision not written to the store: {error}",
+                key=key,
+                error=str(error),
+            )
             return StoreFailed(self._clock(), key, str(error))
         return None
 

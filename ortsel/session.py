@@ -16,6 +16,7 @@ import onnxruntime
 from attrs import evolve, frozen
 from onnxruntime.capi.onnxruntime_pybind11_state import EPFail
 
+from ortsel import telemetry
 from ortsel.background.requests import REQUESTS
 from ortsel.background.waiting_shapes import WaitingShapes
 from ortsel.call_trials import Call
@@ -31,6 +32,7 @@ from ortsel.selectors import selector_for
 from ortsel.session_options import SessionOptions
 from ortsel.session_tuner import SessionTuner
 from ortsel.trial.calling import Calling
+from ortsel.watch.served_calls import ServedCalls, schedule_of
 from ortsel.workload import run_signature
 from ortsel.workload_mapper import WorkloadMapper
 from spec.engine.statistics import Statistics
@@ -55,6 +57,8 @@ class _Connection:
     """Gives the value under which a call is looked up."""
     waiting: WaitingShapes | None = None
     """What is left to the background; None in every mode but that."""
+    watch: ServedCalls | None = None
+    """Looks at what plans serve; None where nobody wants that."""
 
 
 class InferenceSession(onnxruntime.InferenceSession):
@@ -193,7 +197,9 @@ class InferenceSession(onnxruntime.InferenceSession):
         connection = self._ortsel_connection
         if connection is None:
             return Explanation((), self._ortsel_obstacle)
-        return connection.tuner.explain()
+        explanation = connection.tuner.explain()
+        watch = connection.watch
+        return explanation if watch is None else evolve(explanation, checks=watch.counts)
 
     def statistics(self) -> Statistics:
         """Return the counters of the selector.
@@ -245,10 +251,11 @@ class InferenceSession(onnxruntime.InferenceSession):
                 )
                 self._ortsel_connection = self._ortsel_connected(reference)
         except Exception as error:
-            log.exception("ortsel: never tuned")
+            log.exception("ortsel: never tuned", extra={"ortsel_event": "never-tuned"})
             self._ortsel_obstacle = f"{type(error).__name__}: {error}"
         if self._ortsel_obstacle and self._ortsel_config.mode is not SelectionMode.DISABLED:
-            log.info("ortsel: never tuned: %s", self._ortsel_obstacle)
+            reason = self._ortsel_obstacle
+            telemetry.tell(logging.INFO, "never-tuned", f"never tuned: {reason}", reason=reason)
 
     def _ortsel_disconnect(self, obstacle: str) -> None:
         """Let the reference serve from now on, and say why."""
@@ -266,11 +273,14 @@ class InferenceSession(onnxruntime.InferenceSession):
         selector = selector_for(config.effective_policy(), config.store, config.trusted_keys)
         tuner = SessionTuner(model, reference, config, selector)
         names = [output.name for output in self.get_outputs()]
-        choices, waiting = Choices(), None
+        schedule = schedule_of(config)
+        choices, waiting, watch = Choices(schedule), None, None
+        if schedule is not None:
+            watch = ServedCalls(tuner, choices, config, self._sess.run)
         if config.mode is SelectionMode.BACKGROUND:
             waiting = WaitingShapes(tuner, choices, config, self._sess.run)
         signature = tuner.mapper.signature if config.workload_values else run_signature
-        return _Connection(self._sess, tuner, choices, names, signature, waiting)
+        return _Connection(self._sess, tuner, choices, names, signature, waiting, watch)
 
     def _ortsel_find_obstacle(self, providers: Any) -> str:
         """Return why no other plan may ever serve this session; empty when one may."""
@@ -307,6 +317,9 @@ class InferenceSession(onnxruntime.InferenceSession):
         feed: Mapping[str, Any],
     ) -> Any:
         REQUESTS.note()
+        serving = connection.choices.get(signature)
+        if serving is not None and serving.holds():
+            return self._ortsel_watched_run(connection, signature, serving, output_names, feed)
         outputs = super().run(output_names, feed)
         if not all(type(value) is np.ndarray for value in feed.values()):
             # Whether an OrtValue may be used here is asked by ONNX Runtime's wrapper at every call.
@@ -325,10 +338,61 @@ class InferenceSession(onnxruntime.InferenceSession):
         self._ortsel_remember(connection, signature, evolve(choice, run=native.run))
         return outputs
 
+    def _ortsel_watched_run(
+        self,
+        connection: _Connection,
+        signature: Hashable,
+        choice: Choice,
+        output_names: Sequence[str] | None,
+        feed: Mapping[str, Any],
+    ) -> Any:
+        """Run the plan that serves, and copy the call where it is this one's turn."""
+        session, watch = choice.session, connection.watch
+        assert session is not None, "the reference is not watched"
+        names = output_names or connection.output_names
+        try:
+            outputs = session._sess.run(names, feed, None)
+        except Exception as error:  # noqa: BLE001
+            failure = error
+        else:
+            if watch is not None and watch.wants(choice):
+                watch.served(signature, choice, feed, outputs, names, Calling.NUMPY)
+            return outputs
+        outputs = super().run(output_names, feed)
+        self._ortsel_withdraw(connection, choice, failure)
+        return outputs
+
+    def _ortsel_watched_bound_run(
+        self, connection: _Connection, signature: Hashable, choice: Choice, binding: IOBinding
+    ) -> None:
+        """The same for a bound run, whose inputs are copied first: outputs may lie over them."""
+        session, watch = choice.session, connection.watch
+        assert session is not None, "the reference is not watched"
+        wanted = watch is not None and watch.wants(choice)
+        feed = binding.snapshot() if wanted else None
+        try:
+            session._sess.run_with_iobinding(binding._iobinding, None)
+        except Exception as error:  # noqa: BLE001
+            super().run_with_iobinding(binding)
+            self._ortsel_withdraw(connection, choice, error)
+            return
+        if watch is None or not wanted:
+            return
+        if feed is None:
+            watch.missed(choice)
+            return
+        names = binding.output_names()
+        watch.served(signature, choice, feed, binding.results(), names, Calling.BOUND_CPU)
+
     def _ortsel_first_bound_run(
         self, connection: _Connection, signature: Hashable, binding: IOBinding
     ) -> None:
         tuner = connection.tuner
+        serving = connection.choices.get(signature)
+        if serving is not None and serving.holds():
+            REQUESTS.note()
+            self._ortsel_watched_bound_run(connection, signature, serving, binding)
+            return
         if self._ortsel_config.workload_values:
             # What is bound is looked up without its values, which the caller may change in place.
             super().run_with_iobinding(binding)
@@ -377,9 +441,8 @@ class InferenceSession(onnxruntime.InferenceSession):
 
     def _ortsel_withdraw(self, connection: _Connection, choice: Choice, failure: Exception) -> None:
         """Stop serving a plan that failed where the reference did not."""
-        log.warning("ortsel: a plan failed while serving; the reference ran", exc_info=failure)
         for signature in connection.choices.without(choice.session):
-            connection.tuner.withdraw(signature, f"failed while serving: {failure}")
+            connection.tuner.withdraw(signature, f"failed while serving: {failure}", "failed")
 
     def _ortsel_owns(self, binding: Any) -> bool:
         """Whether this session made the binding. Any other is ONNX Runtime's to judge."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
 
+from ortsel import telemetry
 from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.patient_trials import PatientTrials
 from ortsel.background.turn import Turn
@@ -30,6 +31,8 @@ from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import never
 from ortsel.variant_cache import VariantMissingError, variant_cache
+from ortsel.watch.replay import Round, Served, replay
+from ortsel.watch.served_call import ServedCall
 from ortsel.workload_mapper import WorkloadMapper
 from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical, digest
@@ -178,7 +181,13 @@ class SessionTuner:
             explanation = kept(str(error))
         except OrtselError as error:
             explanation = kept(str(error))
-            log.info("ortsel: %s keeps the reference: %s", explanation.workload, error)
+            telemetry.tell(
+                logging.INFO,
+                "reference-kept",
+                f"{explanation.workload} keeps the reference: {error}",
+                workload=explanation.workload,
+                reason=str(error),
+            )
             choice = reference_for_ever()
         except Exception as error:
             explanation = kept(f"{type(error).__name__}: {error}")
@@ -204,18 +213,86 @@ class SessionTuner:
         with self._lock:
             return Explanation(tuple(self._explained.values()))
 
-    def withdraw(self, signature: Hashable, reason: str) -> None:
-        """Stop serving a plan that failed in a request, and ban it for its key."""
+    def withdraw(self, signature: Hashable, reason: str, cause: str) -> None:
+        """Stop serving a plan that failed or was wrong in a request, and ban it for its key."""
+        explanation = self._withdrawn(signature, reason, drop=True)
+        if explanation is None:
+            return
+        workload, plan = explanation.workload, explanation.plan
+        telemetry.warn_once(
+            plan,
+            "plan-withdrawn",
+            f"{workload}: {plan} is banned: {reason}; the reference serves, and nothing need be "
+            "done; this is a fault of the plan worth reporting",
+            workload=workload,
+            plan=plan,
+            key=explanation.key,
+            cause=cause,
+            reason=reason,
+        )
+        telemetry.banned(cause)
+        self._selector.invalidate(
+            explanation.key, plan, self._reference.name, ban=True, reason=reason
+        )
+
+    def demoted(self, signature: Hashable, reason: str, *, drop: bool) -> None:
+        """Say that a plan was taken back; `drop` its session where nothing else uses it."""
+        self._withdrawn(signature, reason, drop=drop)
+
+    def _withdrawn(
+        self, signature: Hashable, reason: str, *, drop: bool
+    ) -> WorkloadExplanation | None:
+        """Say that the reference serves; return what was said before, if a plan served."""
         with self._lock:
             explanation = self._explained.get(signature)
             if explanation is None or explanation.plan == self._reference.name:
-                return
+                return None
             self._explained[signature] = explanation.withdrawn(self._reference.name, reason)
-            self._sessions.pop(explanation.plan, None)
-        log.warning("ortsel: %s keeps the reference: %s", explanation.workload, reason)
-        self._selector.invalidate(
-            explanation.key, explanation.plan, self._reference.name, ban=True, reason=reason
-        )
+            if drop:
+                self._sessions.pop(explanation.plan, None)
+            return explanation
+
+    def workload_of(self, signature: Hashable) -> str:
+        """Return a line about a shape."""
+        explanation = self._explained.get(signature)
+        return "a call" if explanation is None else explanation.workload
+
+    def same_key(self, signature: Hashable) -> list[Hashable]:
+        """Return the signatures that share a decision with this one, itself included."""
+        with self._lock:
+            known = self._explained.get(signature)
+            if known is None or not known.key:
+                return [signature]
+            return [one for one, said in self._explained.items() if said.key == known.key]
+
+    def replay(self, signature: Hashable, call: ServedCall, turn: Turn, seed: int) -> Round | None:
+        """Time a served plan in pairs with the reference; None where it serves no more.
+
+        Raises `DisturbedError`, `WorkStoppedError`, `TrialFailedError`, `TrialsUnavailableError`.
+        """
+        explanation = self._explained.get(signature)
+        if explanation is None or not self._selector.holds(explanation.key, explanation.plan):
+            return None
+        names = [plan.name for plan in self.plans()]
+        if explanation.plan not in names[1:]:
+            return None
+        place = searching()
+        if not place.acquire(blocking=False):
+            raise DisturbedError("a search is under way")
+        try:
+            repeated = Call(call.inputs.feed, call.output_names, call.calling, list)
+            with CallTrials(self._subject(Idle(turn, str)), repeated) as trials:
+                served = Served(
+                    explanation.key,
+                    explanation.plan,
+                    names.index(explanation.plan),
+                    self._reference.name,
+                )
+                patient = PatientTrials(trials, turn)
+                budget_ns = self._selector.policy.budget_ns
+                return replay(self._selector, served, patient, budget_ns, seed)
+        finally:
+            place.release()
 
     def problem(self, call: Call) -> Problem:
         """Return the question that a call asks, in the named parts of its key."""
@@ -386,4 +463,9 @@ class SessionTuner:
 def _warn_once(error: TrialsUnavailableError) -> None:
     if not _warned:
         _warned.append(str(error))
-        log.warning("ortsel: tuning is off in this process: %s", error)
+        telemetry.tell(
+            logging.WARNING,
+            "tuning-off",
+            f"tuning is off in this process: {error}; the reference serves",
+            reason=str(error),
+        )

@@ -45,6 +45,7 @@ class _Work:
     idle_ns: int
     weight: Callable[[], int]
     serial: int
+    is_search: bool
     tries: int = 0
 
 
@@ -88,7 +89,7 @@ class IdleWork:
         self._stopping = False
         self._serial = 0
         self.active_ns = 0
-        """Processing time of all tasks so far, waiting left out."""
+        """Processing time of all searches so far, waiting left out."""
 
     def schedule(
         self,
@@ -98,17 +99,21 @@ class IdleWork:
         not_before_ns: int = 0,
         idle_ns: int = DEFAULT_IDLE_NS,
         weight: Callable[[], int] = lambda: 0,
+        is_search: bool = True,
     ) -> None:
         """Run a task once, after `not_before_ns` (monotonic), when nothing was asked for `idle_ns`.
 
         Of several tasks that are due the one of the greatest `weight` runs, of equals the first
-        that came. Raises `RuntimeError` where no thread can be started; does nothing once the
-        interpreter ends.
+        that came. What is no search is left out of `active_ns`. Raises `RuntimeError` where no
+        thread can be started; does nothing once the interpreter ends.
         """
         with self._lock:
             self._serial += 1
             reference = weakref.ref(owner, self._owner_died)
-            self._work.append(_Work(reference, task, not_before_ns, idle_ns, weight, self._serial))
+            serial = self._serial
+            self._work.append(
+                _Work(reference, task, not_before_ns, idle_ns, weight, serial, is_search)
+            )
             self._start()
         self._wake.put(None)
 
@@ -187,7 +192,8 @@ class IdleWork:
         except Exception:
             log.exception("ortsel: background work failed; requests are not affected")
         finally:
-            self.active_ns += turn.active_ns
+            if work.is_search:
+                self.active_ns += turn.active_ns
 
     def _obstacle(self, work: _Work) -> str:
         if self._stopping:

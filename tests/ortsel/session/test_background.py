@@ -116,6 +116,7 @@ def test_no_request_waits_for_a_search_and_the_winner_serves_from_the_next_call_
     for seed in range(3):
         served = session.run(None, wasteful_feed(seed))[0]
         np.testing.assert_allclose(served, expected(model, seed), rtol=1e-5, atol=1e-6)
+    assert eventually(lambda: not IDLE_WORK.is_busy()), "a served call is looked at once more"
     assert SNAPSHOTS.held_bytes() == 0
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("ortsel")]
