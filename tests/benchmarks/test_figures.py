@@ -31,7 +31,7 @@ def test_the_exact_interval_of_a_share(hits: int, trials: int, low: float, high:
     assert clopper_pearson(hits, trials) == pytest.approx((low, high), abs=1e-4)
 
 
-@given(st.integers(1, 2000), st.data())
+@given(st.integers(1, 300), st.data())
 def test_the_interval_holds_the_share_and_turns_around_with_it(
     trials: int, data: st.DataObject
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from attrs import evolve
 
 from ortsel.plan import Plan, Provider, SessionSettings
 from ortsel.trial.errors import TrialFailedError
@@ -184,6 +185,18 @@ def test_a_call_that_the_deadline_cuts_is_a_timeout_and_no_hang(rig: Rig) -> Non
 def test_a_creation_that_the_deadline_cuts_is_a_timeout(rig: Rig, folder: Path) -> None:
     failure = failure_of(rig, with_library(folder, "sleeping", "sleep(600);"), seconds=2.0)
     assert (failure.kind, failure.code) == (FailureKind.TRANSIENT, "timeout")
+
+
+def test_a_creation_over_its_own_limit_is_a_hang_whatever_time_is_left(
+    folder: Path, tmp_path: Path
+) -> None:
+    plan = with_library(tmp_path, "never-built", "sleep(600);")
+    limits = evolve(LIMITS, creation_ns=3 * SECOND_NS)
+    with Rig(folder / "reference.onnx", REFERENCE, [FEED], None, limits=limits) as rig:
+        failure = failure_of(rig, plan, seconds=60.0)
+        assert (failure.kind, failure.code) == (FailureKind.CRASHED, "hang")
+        assert "no answer within 3.000 s" in failure.detail
+        assert rig.measure(REFERENCE, Purpose.PAIRED, in_seconds(30)) > 0
 
 
 def test_an_allocation_that_is_refused_is_out_of_memory(rig: Rig) -> None:
