@@ -234,9 +234,14 @@ def test_a_call_without_room_for_its_copy_is_served_and_not_looked_at(model: Pat
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("keep_feeds", 1), ("shadow_share", 1.5), ("shadow_every_s", 0), ("watch_every_s", -1)],
+    ("field", "build"),
+    [
+        ("shadow_share", lambda: evolve(CONFIG, shadow_share=1.5)),
+        ("shadow_share", lambda: evolve(CONFIG, shadow_share=True)),
+        ("shadow_every_s", lambda: evolve(CONFIG, shadow_every_s=0)),
+        ("watch_every_s", lambda: evolve(CONFIG, watch_every_s=-1)),
+    ],
 )
-def test_a_setting_out_of_range_is_refused(field: str, value: object) -> None:
+def test_a_setting_out_of_range_is_refused(field: str, build: Callable[[], object]) -> None:
     with pytest.raises(ortsel.UsageError, match=field):
-        evolve(CONFIG, **{field: value})
+        build()
