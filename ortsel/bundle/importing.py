@@ -6,7 +6,7 @@ from ortsel.bundle.bundle import Bundle
 from ortsel.bundle.errors import CorruptBundleError
 from ortsel.bundle.kept_bundles import KeptBundles
 from ortsel.bundle.records import parts_of
-from ortsel.store.sqlite_store import SqliteStore
+from ortsel.store.place import DirectStore
 from ortsel.store.store import StoredRecord
 from spec.canonical_json import Json, canonical
 from spec.moment import Moment
@@ -43,21 +43,21 @@ def as_imported(bundle: Bundle, now_s: int) -> tuple[StoredRecord, ...]:
 def import_bundle(
     bundle: Bundle,
     data: bytes,
-    store: SqliteStore,
+    store: DirectStore,
     environment: Json,
     now_s: int,
 ) -> Imported:
     """Take a bundle's records into a store, all of them or none.
 
-    A signed bundle (`data` is its file) is kept beside the store, where sessions with
-    `trusted_keys` check it again. `environment` is this machine's. Raises `StoreError`, `OSError`,
+    A signed bundle (`data` is its file) is kept beside the store, or in the cache folder where the
+    store is on a server; there sessions of this machine with `trusted_keys` check it again.
+    `environment` is this machine's. Raises `StoreError`, `OSError`,
     `CorruptBundleError`.
     """
     records = as_imported(bundle, now_s)
     here = count_for(bundle, environment)
-    kept_bundles = KeptBundles.beside(store.path)
     if bundle.signer is not None:
-        kept_bundles.keep(data)
+        KeptBundles.for_import(store).keep(data)
     return Imported(len(records), store.save_all(records), here)
 
 

@@ -21,7 +21,9 @@ from ortsel.bundle.signing import PublicKey
 from ortsel.selection_config import DEFAULT_STORE
 from ortsel.store.codec import encode
 from ortsel.store.errors import NoPlaceError
-from ortsel.store.place import default_path
+from ortsel.store.place import DirectStore, default_path
+from ortsel.store.server_url import is_server_url
+from ortsel.store.sqlite_store import SqliteStore
 from spec.record import Origin, Record
 
 log = logging.getLogger("ortsel.bundle")
@@ -42,12 +44,22 @@ class KeptBundles:
         return cls(store.with_name(f"{store.name}.bundles"))
 
     @classmethod
+    def for_import(cls, store: DirectStore) -> "KeptBundles":
+        """Return the folder that `of` gives. Raises `NoPlaceError` without a cache folder."""
+        return cls.beside(store.path if isinstance(store, SqliteStore) else default_path())
+
+    @classmethod
     def of(cls, place: str | None) -> "KeptBundles | None":
-        """Return the folder of a session's store; None where the store is no file."""
-        if place is None or "://" in place:
+        """Return the folder of a session's store; None for a store in memory.
+
+        That of a store on a server is in the cache folder of each machine that imports: a server
+        keeps decisions and nothing else, and whoever can write there can still not sign.
+        """
+        if place is None:
             return None
         try:
-            return cls.beside(default_path() if place == DEFAULT_STORE else Path(place))
+            in_cache_folder = place == DEFAULT_STORE or is_server_url(place)
+            return cls.beside(default_path() if in_cache_folder else Path(place))
         except NoPlaceError:
             return None
 

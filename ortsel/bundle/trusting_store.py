@@ -44,7 +44,7 @@ class TrustingStore:
             self._warned = True
             log.warning(
                 "ortsel: the imported decision %s and maybe others are not used: "
-                "no trusted key signed them",
+                "no trusted key signed them in a bundle that was imported on this machine",
                 key[:12],
             )
         return None

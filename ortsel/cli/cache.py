@@ -4,7 +4,6 @@ import heapq
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import click
@@ -21,6 +20,7 @@ from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
 from ortsel.cli.rows import print_rows
+from ortsel.cli.store_argument import StorePlace
 from ortsel.cli.stored_decisions import (
     SHORT,
     StoredDecision,
@@ -84,7 +84,7 @@ def cache(context: click.Context) -> ExitCode:
 )
 @json_option
 def list_(
-    *, store: Path | None, model: str | None, origin: str | None, limit: int, as_json: bool
+    *, store: StorePlace | None, model: str | None, origin: str | None, limit: int, as_json: bool
 ) -> ExitCode:
     """Print a table of decisions."""
     wanted = wanted_model(model)
@@ -102,7 +102,7 @@ def list_(
             total += 1
             row = (one.record.created_s, total, one)
             (heapq.heappush if len(heap) < limit else heapq.heappushpop)(heap, row)
-        place = found.path
+        place = found.address
     rows = [one for _, _, one in sorted(heap, key=lambda row: row[:2], reverse=True)]
     environment = this_environment()
     if as_json:
@@ -178,11 +178,11 @@ def _remarks(one: StoredDecision, environment: Mapping[str, object]) -> list[str
 @click.argument("key")
 @store_option
 @json_option
-def show(*, key: str, store: Path | None, as_json: bool) -> ExitCode:
+def show(*, key: str, store: StorePlace | None, as_json: bool) -> ExitCode:
     """Print one decision."""
     with opened(store) as found:
         one = find_key(found, key)
-        place = found.path
+        place = found.address
     environment = this_environment()
     if as_json:
         document = {

@@ -18,6 +18,7 @@ from ortsel.cli.errors import UnusableFileError
 from ortsel.cli.exit_codes import ExitCode
 from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.options import json_option, store_option
+from ortsel.cli.store_argument import StorePlace
 from ortsel.cli.stored_decisions import StoredDecision, opened, read_all, wanted_model
 from ortsel.errors import UsageError
 from ortsel.store import StoredRecord
@@ -68,7 +69,7 @@ Examples:
 def export(
     *,
     bundle: Path,
-    store: Path | None,
+    store: StorePlace | None,
     model: str | None,
     sign: Path | None,
     force: bool,
@@ -85,7 +86,7 @@ def export(
                 passed_over += 1
             elif wanted is None or one.model.startswith(wanted):
                 records.append(StoredRecord(one.record, one.key_text))
-        place = found.path
+        place = found.address
     if not records:
         which = "decision" if model is None else f"decision for {model}"
         raise UsageError("BUNDLE", f"no {which} in {place}", "at least one (see ortsel tune)")
@@ -130,7 +131,7 @@ def export(
 @click.option("--dry-run", is_flag=True, help="Check everything and import nothing.")
 @json_option
 def import_(
-    *, bundle: Path, store: Path | None, trust: tuple[str, ...], dry_run: bool, as_json: bool
+    *, bundle: Path, store: StorePlace | None, trust: tuple[str, ...], dry_run: bool, as_json: bool
 ) -> ExitCode:
     """Import a bundle."""
     from ortsel.environment import read_environment
@@ -152,8 +153,8 @@ def import_(
                 done = import_bundle(found, data, place, environment, now_s)
             except OSError as error:
                 reason = error.strerror or str(error)
-                raise UnusableFileError("--store", str(place.path), reason) from error
-        target = place.path
+                raise UnusableFileError("--store", place.address, reason) from error
+        target = place.address
     signer = None if found.signer is None else found.signer.text
     winners = sorted({one.record.winner for one in found.records})
     if as_json:

@@ -17,17 +17,18 @@ from ortsel.cli.exit_codes import ATTENTION_HELP, ExitCode
 from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
+from ortsel.cli.store_argument import StorePlace, store_place
 from ortsel.cli.stored_decisions import (
     SHORT,
     StoredDecision,
     opened,
     read_all,
-    store_file,
     this_environment,
     wanted_model,
 )
 from ortsel.doctor.store_check import check_store
 from ortsel.errors import UsageError
+from ortsel.store import SqliteStore
 from spec.record import Origin
 
 _PRUNE_HELP = """Remove decisions from the store.
@@ -89,7 +90,7 @@ class _Conditions:
 @json_option
 def prune(
     *,
-    store: Path | None,
+    store: StorePlace | None,
     older_than: int | None,
     model: str | None,
     other_environments: bool,
@@ -114,7 +115,7 @@ def prune(
         goes = [one for one in newest[keep or 0 :] if conditions.hold(one, environment, now_s)]
         if not dry_run and goes:
             found.remove_all(one.record.key for one in goes)
-        if everything:
+        if everything and isinstance(found, SqliteStore):
             beside = [
                 found.path.with_name(f"{found.path.name}.{name}")
                 for name in ("variants", "contents")
@@ -124,7 +125,7 @@ def prune(
             for folder in () if dry_run else folders:
                 with contextlib.suppress(OSError):
                     shutil.rmtree(folder)
-        place = found.path
+        place = found.address
     left = len(held) - len(goes)
     if as_json:
         document = {
@@ -154,10 +155,10 @@ def prune(
 @click.command(help=_VERIFY_HELP, short_help="Examine every record.")
 @store_option
 @json_option
-def verify(*, store: Path | None, as_json: bool) -> ExitCode:
+def verify(*, store: StorePlace | None, as_json: bool) -> ExitCode:
     """Examine the store and say what is wrong."""
-    found = check_store(store_file(store), this_environment(), int(time.time()))
-    place = found.path
+    found = check_store(store_place(store), this_environment(), int(time.time()))
+    place = found.address
     code = ExitCode.ATTENTION if found.findings else ExitCode.DECIDED
     if as_json:
         document = {
@@ -177,7 +178,7 @@ def verify(*, store: Path | None, as_json: bool) -> ExitCode:
     console = result_console()
     print_whole(console, f"store  {place}")
     if not found.exists:
-        print_text(console, "there is no such file yet")
+        print_text(console, "there is no such store yet")
     for one in found.findings[:_SHOWN]:
         print_text(
             console, f"  {one.kind:<8} {one.key[:SHORT] or '-':<{SHORT}}  {one_line(one.detail)}"

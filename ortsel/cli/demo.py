@@ -19,6 +19,7 @@ from ortsel.cli.progress_bar import shown_progress
 from ortsel.cli.report import print_search
 from ortsel.cli.search import SearchOptions, SearchResult, open_session, read_result, search
 from ortsel.cli.side_by_side import SideBySide, compare_latency, largest_difference, runner
+from ortsel.cli.store_argument import StorePlace
 from ortsel.errors import MissingPackageError
 from ortsel.selection_config import SelectionMode
 
@@ -74,7 +75,7 @@ class Served:
 @budget_option("2m")
 @store_option
 @json_option
-def demo(*, budget: float, store: Path | None, as_json: bool) -> ExitCode:
+def demo(*, budget: float, store: StorePlace | None, as_json: bool) -> ExitCode:
     """Tune, serve and compare the demonstration model."""
     path = model_path()
     options = SearchOptions(store=store, budget_s=budget, synthetic=True)

@@ -1,7 +1,6 @@
 """`ortsel doctor`: whether this machine is fit to measure, remember and serve."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 from attrs import asdict
@@ -13,8 +12,8 @@ from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
 from ortsel.cli.rows import print_rows
-from ortsel.cli.stored_decisions import store_file
-from ortsel.doctor import Diagnosis, diagnose
+from ortsel.cli.store_argument import StorePlace, store_place
+from ortsel.doctor import Diagnosis, StoreCheck, diagnose
 from ortsel.store.errors import NoPlaceError
 
 _HELP = f"""Look at providers, devices, threads, environment variables and the store.
@@ -37,10 +36,10 @@ Examples:
     "--provider", "providers", multiple=True, metavar="NAME", help="Try this one. Repeat."
 )
 @json_option
-def doctor(*, store: Path | None, providers: tuple[str, ...], as_json: bool) -> ExitCode:
+def doctor(*, store: StorePlace | None, providers: tuple[str, ...], as_json: bool) -> ExitCode:
     """Look and say what was found."""
     try:
-        place = store_file(store)
+        place = store_place(store)
     except NoPlaceError:
         place = None
     found = diagnose(place, tuple(dict.fromkeys(providers)))
@@ -62,17 +61,15 @@ def _document(found: Diagnosis, code: ExitCode) -> dict[str, object]:
         "devices": list(found.devices),
         "threads": asdict(found.threads),
         "variables": [asdict(one) for one in found.variables],
-        "store": None
-        if store is None
-        else {**asdict(store), "path": str(store.path), "findings": _findings(found)},
+        "store": None if store is None else _store_document(store),
         "extras": [{**asdict(one), "install": one.install} for one in found.extras],
         "exit_code": int(code),
     }
 
 
-def _findings(found: Diagnosis) -> list[dict[str, object]]:
-    store = found.store
-    return [] if store is None else [asdict(one) for one in store.findings]
+def _store_document(store: StoreCheck) -> dict[str, object]:
+    document = asdict(store)
+    return {"path": document.pop("address"), **document}
 
 
 def _print(console: Console, found: Diagnosis) -> None:
@@ -128,13 +125,14 @@ def _store_lines(found: Diagnosis) -> list[str]:
         return ["none: there is no cache folder"]
     if not store.exists:
         state = "not there yet" if store.writable else "not there, and cannot be created"
-        return [str(store.path), state]
+        return [store.address, state]
     other = f", {store.other_environment} of other environments" if store.other_environment else ""
     wrong = f", {len(store.findings)} to look at" if store.findings else ""
     writable = "can be written" if store.writable else "cannot be written"
+    size = "" if store.bytes is None else f" {store.bytes} bytes,"
     return [
-        str(store.path),
-        f"{store.sound} sound decisions{other}{wrong}; {store.bytes} bytes, {writable}",
+        store.address,
+        f"{store.sound} sound decisions{other}{wrong};{size} {writable}",
     ]
 
 

@@ -29,6 +29,7 @@ from ortsel.cli.options import gap_option, json_option, store_option
 from ortsel.cli.rows import print_rows
 from ortsel.cli.search import SearchOptions, check_model_file, check_providers, open_session
 from ortsel.cli.speedups import speedup_argument
+from ortsel.cli.store_argument import StorePlace
 from ortsel.cli.stored_decisions import StoredDecision, names, record_document, this_environment
 from ortsel.cli.tune import feeds_for, parse_all
 from ortsel.errors import UsageError
@@ -82,7 +83,7 @@ def explain(
     model: Path,
     shapes: tuple[str, ...],
     feeds_file: Path | None,
-    store: Path | None,
+    store: StorePlace | None,
     providers: tuple[str, ...],
     threads: int | None,
     gap: float,
@@ -132,7 +133,7 @@ def _document(model: Path, found: Lookup, code: ExitCode) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "model": {"path": str(model.absolute()), "sha256": model_digest(model)},
-        "store": str(found.place),
+        "store": found.place,
         "workload": found.workload,
         "key": found.key,
         "verdict": found.verdict.value,

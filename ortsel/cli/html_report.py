@@ -15,9 +15,9 @@ from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.json_output import to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
+from ortsel.cli.store_argument import StorePlace, shown_place, store_place
 from ortsel.errors import OrtselError, UsageError
 from ortsel.model_content import UnknownContentError
-from ortsel.store.place import default_path
 from ortsel.store.search_log import SUFFIX
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ Stores hold no names of models. --model shows a file, so that the report can cal
 file's name and its open sizes by theirs.
 
 {EXIT_CODES_HELP}"""
+
+
+_WITHOUT_LOG: Final = (
+    "a store on a server holds decisions alone: how searches went (candidates that lost, what was "
+    "rejected, changes over time) is logged beside a store in a file only"
+)
 
 
 @frozen
@@ -76,7 +82,7 @@ class MissingExtraError(OrtselError):
 @json_option
 def html_report(
     *,
-    store: Path | None,
+    store: StorePlace | None,
     models: tuple[Path, ...],
     output: Path,
     title: str,
@@ -91,9 +97,12 @@ def html_report(
     from ortsel.report.model_names import axis_names, model_names
     from ortsel.report.page import Heading, render
 
-    place = default_path() if store is None else store.absolute()
-    if not place.is_file() and not place.with_name(place.name + SUFFIX).is_file():
-        raise UnusableFileError("--store", str(place), "there is no store yet")
+    place = store_place(store)
+    if isinstance(place, Path):
+        if not place.is_file() and not place.with_name(place.name + SUFFIX).is_file():
+            raise UnusableFileError("--store", str(place), "there is no store yet")
+    elif not as_json:
+        print_whole(message_console(), _WITHOUT_LOG)
     if not as_json:
         _check_output(output)
     shown = [_named(path) for path in models]
@@ -104,10 +113,14 @@ def html_report(
     if as_json:
         click.echo(to_text(report_document(contents)))
         return ExitCode.DECIDED
-    heading = Heading(title, place.name, int(time.time()), axis_names(shown))
+    heading = Heading(title, _store_name(place), int(time.time()), axis_names(shown))
     _write(output, render(contents, heading))
     print_whole(result_console(), f"wrote {output.absolute()}")
     return ExitCode.DECIDED
+
+
+def _store_name(place: StorePlace) -> str:
+    return place.name if isinstance(place, Path) else shown_place(place)
 
 
 def _named(path: Path) -> "NamedModel":

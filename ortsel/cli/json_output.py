@@ -61,7 +61,7 @@ def search_document(
             for row in _rows(result)
         ],
         "store": {
-            "path": None if result.place is None else str(result.place),
+            "path": result.place,
             "stored": result.record is not None,
             "record": None if result.record is None else _record(result.record),
         },

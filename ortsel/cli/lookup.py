@@ -12,14 +12,15 @@ from attrs import frozen
 from ortsel.call_trials import Call
 from ortsel.cli.feeds import Feeds
 from ortsel.cli.search import SearchOptions
-from ortsel.cli.stored_decisions import StoredDecision, store_file
+from ortsel.cli.store_argument import store_place
+from ortsel.cli.stored_decisions import StoredDecision
 from ortsel.loaded_model import LoadedModel
 from ortsel.random_operators import random_operators
 from ortsel.reference_plan import reference_plan
 from ortsel.selection_config import SelectionMode
 from ortsel.selectors import selector_for
 from ortsel.session_tuner import SessionTuner
-from ortsel.store import SqliteStore
+from ortsel.store import DirectStore, direct_store
 from ortsel.store.errors import CorruptRecordError, NewerRecordError
 from ortsel.store.store import Nearest
 from ortsel.trial.calling import Calling
@@ -62,7 +63,8 @@ class Lookup:
     nearest: Nearest | None
     differing: tuple[tuple[str, object, object], ...]
     """Parts in which the nearest record's key differs: name, here, there."""
-    place: Path
+    place: str
+    """Of the store, as it may be shown."""
 
     @property
     def nearest_decision(self) -> StoredDecision | None:
@@ -94,7 +96,7 @@ def look_up(
     key = cache_key(problem, candidates, 0, selector.policy)
     parts = json.loads(key.text)
     never = _never(path, parts)
-    store = SqliteStore(store_file(options.store))
+    store = direct_store(store_place(options.store))
     try:
         record, trouble = _load(store, key)
         nearest = None
@@ -115,7 +117,7 @@ def look_up(
         record,
         nearest,
         differing,
-        store.path,
+        store.address,
     )
 
 
@@ -129,7 +131,7 @@ def _session_options(options: SearchOptions) -> "SessionOptions | None":
     return made
 
 
-def _load(store: SqliteStore, key: CacheKey) -> tuple[Record | None, str]:
+def _load(store: DirectStore, key: CacheKey) -> tuple[Record | None, str]:
     try:
         return store.load(key.digest), ""
     except (CorruptRecordError, NewerRecordError) as error:

@@ -1,12 +1,12 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from ortsel.cli.durations import duration_argument, gap_argument
+from ortsel.cli.store_argument import store_argument
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -38,8 +38,10 @@ def store_option(command: _Command) -> _Command:
     """Add `--store`."""
     return click.option(
         "--store",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="SQLite file that keeps decisions.  [default: one in your cache folder]",
+        type=store_argument,
+        metavar="PLACE",
+        help="Where decisions are kept: a SQLite file, or postgresql://... for a server.  "
+        "[default: a file in your cache folder]",
     )(command)
 
 

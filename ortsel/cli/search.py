@@ -12,14 +12,14 @@ from ortsel.cli.errors import FeedsRejectedError, ModelRejectedError, UnusableFi
 from ortsel.cli.exit_codes import ExitCode
 from ortsel.cli.feeds import Feeds
 from ortsel.cli.one_line import one_line
+from ortsel.cli.store_argument import StorePlace, shown_place, store_place
 from ortsel.errors import OrtselError, UsageError
 from ortsel.explain import WorkloadExplanation
 from ortsel.load import BACK_TO_BACK
 from ortsel.progress import Progress
 from ortsel.selection_config import DEFAULT_STORE, Candidates, SelectionConfig, SelectionMode
 from ortsel.store.errors import NoPlaceError, StoreError
-from ortsel.store.place import default_path
-from ortsel.store.sqlite_store import SqliteStore
+from ortsel.store.place import direct_store
 from spec.decision import Source
 from spec.policy import Policy
 from spec.record import Record
@@ -39,7 +39,7 @@ _FATAL: Final = 4
 class SearchOptions:
     """What may be set for one search."""
 
-    store: Path | None = None
+    store: StorePlace | None = None
     """None is the user's cache folder."""
     budget_s: float = 30.0
     seed: int = 0
@@ -57,12 +57,10 @@ class SearchOptions:
     provider_options: tuple[tuple[tuple[str, str], ...], ...] = ()
     """Options of each provider, in the order of `providers`; empty where none has any."""
 
-    def place(self) -> Path | None:
-        """Return the store's file; None where this user has no cache folder."""
-        if self.store is not None:
-            return self.store.absolute()
+    def place(self) -> StorePlace | None:
+        """Return the store's place; None where this user has no cache folder."""
         try:
-            return default_path()
+            return store_place(self.store)
         except NoPlaceError:
             return None
 
@@ -75,7 +73,7 @@ class SearchOptions:
             policy = evolve(policy, min_speedup=self.min_speedup)
         return SelectionConfig(
             mode=mode,
-            store=DEFAULT_STORE if self.store is None else str(self.store.absolute()),
+            store=DEFAULT_STORE if self.store is None else str(store_place(self.store)),
             budget_s=self.budget_s,
             policy=policy,
             seed=self.seed,
@@ -92,9 +90,9 @@ class SearchResult:
 
     explanation: WorkloadExplanation
     record: Record | None
-    """What the store holds for the decision, read back from the file; None for nothing."""
-    place: Path | None
-    """The store's file."""
+    """What the store holds for the decision, read back from it; None for nothing."""
+    place: str | None
+    """The store's, as it may be shown."""
 
     @property
     def decided(self) -> bool:
@@ -205,7 +203,8 @@ def read_result(session: "InferenceSession", options: SearchOptions) -> SearchRe
         reason = explained.not_tuned or "the call could not be described"
         explanation = WorkloadExplanation.kept("", reason)
     place = options.place()
-    return SearchResult(explanation, _read_back(place, explanation.key), place)
+    address = None if place is None else shown_place(place)
+    return SearchResult(explanation, _read_back(place, explanation.key), address)
 
 
 def _call(session: "InferenceSession", feeds: Feeds, options: SearchOptions) -> None:
@@ -222,11 +221,11 @@ def _call(session: "InferenceSession", feeds: Feeds, options: SearchOptions) -> 
     session.run_with_iobinding(binding)
 
 
-def _read_back(place: Path | None, key: str) -> Record | None:
+def _read_back(place: StorePlace | None, key: str) -> Record | None:
     """Return the record that another process would find."""
     if place is None or not key:
         return None
-    store = SqliteStore(place)
+    store = direct_store(place)
     try:
         return store.load(key)
     except StoreError:

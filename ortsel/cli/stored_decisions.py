@@ -10,8 +10,9 @@ import attrs
 
 from ortsel.cli.json_output import model_digest
 from ortsel.cli.one_line import one_line
+from ortsel.cli.store_argument import StorePlace, store_place
 from ortsel.errors import UsageError
-from ortsel.store import SqliteStore, StoredRecord, default_path
+from ortsel.store import DirectStore, StoredRecord, direct_store
 from ortsel.store.errors import CorruptRecordError, NewerRecordError
 from ortsel.store.explanation import differing_parts, parse_key_text
 from spec.record import Record
@@ -95,15 +96,10 @@ def workload_words(workload: object) -> str:
     return f"{', '.join(words) or 'no input'} ({calling})"
 
 
-def store_file(store: Path | None) -> Path:
-    """Return the file that `--store` names. Raises `NoPlaceError` without a cache folder."""
-    return default_path() if store is None else store.absolute()
-
-
 @contextmanager
-def opened(store: Path | None) -> Iterator[SqliteStore]:
+def opened(store: StorePlace | None) -> Iterator[DirectStore]:
     """Give the store itself, which raises what is wrong with it."""
-    found = SqliteStore(store_file(store))
+    found = direct_store(store_place(store))
     try:
         yield found
     finally:
@@ -111,7 +107,7 @@ def opened(store: Path | None) -> Iterator[SqliteStore]:
 
 
 def read_all(
-    store: SqliteStore,
+    store: DirectStore,
 ) -> Iterator[StoredDecision | CorruptRecordError | NewerRecordError]:
     """Give every record, or what is wrong with it."""
     for found in store.examine():
@@ -121,7 +117,7 @@ def read_all(
             yield found
 
 
-def find_key(store: SqliteStore, prefix: str) -> StoredDecision:
+def find_key(store: DirectStore, prefix: str) -> StoredDecision:
     """Return the one decision whose key begins so. Raises `UsageError`."""
     wanted = prefix.lower()
     readable = len(wanted) >= _LEAST_PREFIX and not set(wanted) - set("0123456789abcdef")
@@ -135,7 +131,7 @@ def find_key(store: SqliteStore, prefix: str) -> StoredDecision:
     ]
     match found:
         case []:
-            raise UsageError("KEY", repr(prefix)[:80], f"the key of a decision in {store.path}")
+            raise UsageError("KEY", repr(prefix)[:80], f"the key of a decision in {store.address}")
         case [only]:
             return only
         case _:

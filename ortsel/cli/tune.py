@@ -17,6 +17,7 @@ from ortsel.cli.report import print_search, synthetic_origin
 from ortsel.cli.search import SearchOptions, check_model_file, check_providers, open_session, search
 from ortsel.cli.shapes import parse_shape, resolve_shapes
 from ortsel.cli.speedups import speedup_argument
+from ortsel.cli.store_argument import StorePlace
 from ortsel.errors import UsageError
 from ortsel.selection_config import SelectionMode
 
@@ -85,7 +86,7 @@ def tune(
     fills: tuple[str, ...],
     feeds_file: Path | None,
     budget: float,
-    store: Path | None,
+    store: StorePlace | None,
     providers: tuple[str, ...],
     threads: int | None,
     gap: float,

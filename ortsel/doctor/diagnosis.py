@@ -63,7 +63,7 @@ class Diagnosis:
     """What needs it, a sentence each; empty where all is well."""
 
 
-def diagnose(store: Path | None, asked: Sequence[str] = ()) -> Diagnosis:
+def diagnose(store: Path | str | None, asked: Sequence[str] = ()) -> Diagnosis:
     """Look at everything. `asked` are providers to try; all that ONNX Runtime lists by default."""
     environment = read_environment()
     names = tuple(asked) or tuple(name for name in environment.providers if name != _AZURE)
@@ -158,7 +158,9 @@ def _attention(
         found.append("this user has no cache folder (HOME is not set?): name a store")
         return found
     if not store.writable:
-        found.append(f"the store {store.path} cannot be written: decisions last for a process only")
+        found.append(
+            f"the store {store.address} cannot be written: decisions last for a process only"
+        )
     found += [f"store: {one.kind}: {one.key[:12]} {one.detail}" for one in store.findings[:5]]
     if len(store.findings) > _FINDINGS:
         found.append(f"store: {len(store.findings) - _FINDINGS} more (ortsel cache verify)")

@@ -1,4 +1,4 @@
-"""Whether a store's file is ours, can be written, and holds nothing but sound records."""
+"""Whether a store is ours, can be written, and holds nothing but sound records."""
 
 import json
 import os
@@ -11,8 +11,10 @@ from attrs import frozen
 from ortsel.bundle.errors import BundleError
 from ortsel.bundle.records import checked_record, parts_of
 from ortsel.store.codec import encode
-from ortsel.store.errors import NewerRecordError, StoreError
+from ortsel.store.errors import NewerRecordError, StoreError, UnreachableStoreError
 from ortsel.store.explanation import differing_parts, parse_key_text
+from ortsel.store.place import direct_store
+from ortsel.store.postgres_store import PostgresStore
 from ortsel.store.sqlite_schema import SCHEMA_VERSION
 from ortsel.store.sqlite_store import SqliteStore
 from ortsel.store.store import StoredRecord
@@ -36,26 +38,34 @@ class Finding:
 class StoreCheck:
     """What a look at every record found."""
 
-    path: Path
+    address: str
+    """The file, or what may be shown of a server's URL."""
     exists: bool
+    """Whether the file is there, or the server answers."""
     writable: bool
-    """Whether the file, or where there is none its directory, may be written."""
+    """Whether the file, or where there is none its directory, may be written; of a server, whether
+    it lets us in and takes changes."""
     schema: int
     """Version of the tables that this ortsel reads and writes."""
-    bytes: int
+    bytes: int | None
+    """Size of the file; None for a server."""
     sound: int
     other_environment: int
     """Sound ones that were made in another environment: no fault, but never served here."""
     findings: tuple[Finding, ...]
 
 
-def check_store(path: Path, environment: Mapping[str, object], now_s: int) -> StoreCheck:
-    """Look at every record of a store's file. Trouble with the whole file is a finding too."""
+def check_store(place: Path | str, environment: Mapping[str, object], now_s: int) -> StoreCheck:
+    """Look at every record of a store. Trouble with the store as a whole is a finding too.
+
+    `place` is a file, or the URL of a server. Nothing is changed.
+    """
     sound = other = 0
     findings: list[Finding] = []
     now = Moment(0, now_s)
     others: dict[str, bool] = {}
-    store = SqliteStore(path)
+    store = direct_store(place)
+    reached = True
     try:
         for found in store.examine():
             if not isinstance(found, StoredRecord):
@@ -75,14 +85,22 @@ def check_store(path: Path, environment: Mapping[str, object], now_s: int) -> St
             other += others[text]
     except StoreError as error:
         findings.append(Finding("store", "", str(error)[:_SHOWN]))
+        reached = not isinstance(error, UnreachableStoreError)
+    size: int | None = None
+    try:
+        if isinstance(store, SqliteStore):
+            exists, writable = store.path.exists(), _is_writable(store.path)
+            size = store.path.stat().st_size if store.path.is_file() else 0
+        else:
+            exists, writable = reached, reached and _takes_changes(store)
     finally:
         store.close()
     return StoreCheck(
-        store.path,
-        store.path.exists(),
-        _is_writable(store.path),
+        store.address,
+        exists,
+        writable,
         SCHEMA_VERSION,
-        store.path.stat().st_size if store.path.is_file() else 0,
+        size,
         sound,
         other,
         tuple(findings),
@@ -100,6 +118,15 @@ def _wrong_with(stored: StoredRecord, now: Moment) -> Finding | None:
         ahead_s = record.created_s - now.wall_s
         return Finding("future", record.key, f"dated {ahead_s} s ahead of this clock")
     return None
+
+
+def _takes_changes(store: PostgresStore) -> bool:
+    """Whether a server takes a change: the removal of nothing."""
+    try:
+        store.remove_all(())
+    except StoreError:
+        return False
+    return True
 
 
 def _is_writable(path: Path) -> bool:

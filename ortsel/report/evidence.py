@@ -7,8 +7,8 @@ from typing import Final
 from attrs import frozen
 
 from ortsel.store.errors import StoreError
+from ortsel.store.place import direct_store
 from ortsel.store.search_log import LoggedEntry, SearchLog, search_log
-from ortsel.store.sqlite_store import SqliteStore
 from ortsel.store.store import StoredRecord
 
 MOST_RECORDS: Final = 20_000
@@ -29,8 +29,8 @@ class Evidence:
     """Records beyond `MOST_RECORDS`."""
 
 
-def read_evidence(store: Path) -> Evidence:
-    """Return what the file of a store and its log hold.
+def read_evidence(store: Path | str) -> Evidence:
+    """Return what a store and the log beside its file hold; a store on a server has no log.
 
     Raises `StoreError` where the store itself cannot be read. A log that cannot be, or single
     entries of either, are problems to be shown.
@@ -38,7 +38,7 @@ def read_evidence(store: Path) -> Evidence:
     records: deque[StoredRecord] = deque(maxlen=MOST_RECORDS)
     seen = 0
     bad: list[str] = []
-    source = SqliteStore(store)
+    source = direct_store(store)
     try:
         for found in source.examine():
             if isinstance(found, StoredRecord):

@@ -6,12 +6,13 @@
 from ortsel.store.errors import StoreError
 from ortsel.store.fallback_store import FallbackStore
 from ortsel.store.memory_store import MemoryStore
-from ortsel.store.place import default_path, direct_store, open_store
+from ortsel.store.place import DirectStore, default_path, direct_store, open_store
 from ortsel.store.postgres_store import PostgresStore
 from ortsel.store.sqlite_store import SqliteStore
 from ortsel.store.store import Nearest, Store, StoredRecord, StoreLimits
 
 __all__ = [
+    "DirectStore",
     "FallbackStore",
     "MemoryStore",
     "Nearest",

@@ -1,7 +1,7 @@
 """Where decisions are kept."""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import platformdirs
 
@@ -13,6 +13,8 @@ from ortsel.store.server_url import is_server_url
 from ortsel.store.sqlite_store import SqliteStore
 from ortsel.store.store import Store, StoreLimits
 
+DirectStore: TypeAlias = SqliteStore | PostgresStore
+"""A store that says what is wrong with it."""
 FILE_NAME: Final = "decisions.sqlite3"
 
 
@@ -46,9 +48,7 @@ def open_store(path: Path | str | None = "default", limits: StoreLimits | None =
     return FallbackStore(direct_store(path, limits))
 
 
-def direct_store(
-    place: Path | str, limits: StoreLimits | None = None
-) -> SqliteStore | PostgresStore:
+def direct_store(place: Path | str, limits: StoreLimits | None = None) -> DirectStore:
     """Return the store in a file, or on a server, that raises `StoreError` when it fails."""
     if isinstance(place, str) and is_server_url(place):
         return PostgresStore(place, limits)

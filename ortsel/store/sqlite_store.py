@@ -49,6 +49,11 @@ class SqliteStore:
         self._writing = Connection(self.path, busy_timeout_ms, writes=True)
         take_part_in_forks(self)
 
+    @property
+    def address(self) -> str:
+        """Where it is, as it may be shown."""
+        return str(self.path)
+
     def load(self, key: str) -> Record | None:
         """Return the record of a key, or None where there is none."""
         with self._reading.use() as database:

@@ -18,11 +18,15 @@ from ortsel.cli.app import app
 from ortsel.store import SqliteStore
 from spec.problem import Scope
 from spec.record import Record
+from tests.ortsel.store.conftest import database, postgres
 
 ROOT = Path(__file__).parents[3]
 
 Invoke = Callable[..., click.testing.Result]
 Start = Callable[..., "subprocess.Popen[str]"]
+
+
+__all__ = ["database", "postgres"]
 
 
 def hold_something(store: Path) -> None:

@@ -9,8 +9,9 @@ from ortsel.cli.feeds import make_feeds
 from ortsel.cli.lookup import Lookup, look_up
 from ortsel.cli.model_inputs import read_inputs
 from ortsel.cli.search import SearchOptions, open_session
+from ortsel.cli.store_argument import StorePlace
 from ortsel.selection_config import SelectionMode
-from ortsel.store import SqliteStore
+from ortsel.store import direct_store
 from spec.canonical_json import canonical
 from spec.problem import Scope
 from spec.record import Record
@@ -18,7 +19,7 @@ from spec.record import Record
 WINNER = "cpu:level=basic"
 
 
-def look(model: Path, store: Path, rows: int = 1) -> Lookup:
+def look(model: Path, store: StorePlace, rows: int = 1) -> Lookup:
     """Ask a store about a model whose input x has open rows of 64 numbers."""
     options = SearchOptions(store=store)
     session = open_session(model, options, SelectionMode.DISABLED)
@@ -28,7 +29,7 @@ def look(model: Path, store: Path, rows: int = 1) -> Lookup:
 
 
 def decide(
-    model: Path, store: Path, rows: int = 1, winner: str = WINNER, age_s: int = 60
+    model: Path, store: StorePlace, rows: int = 1, winner: str = WINNER, age_s: int = 60
 ) -> Record:
     """Store a decision for a shape under the key that a session asks for."""
     found = look(model, store, rows)
@@ -48,7 +49,7 @@ def decide(
         verified=True,
         feeds=2,
     )
-    place = SqliteStore(store)
+    place = direct_store(store)
     place.save(record, canonical(json.loads(json.dumps(dict(found.parts)))))
     place.close()
     return record

@@ -57,7 +57,7 @@ def result(
         changes=(("slow", "does less"),),
         elapsed_ns=3_000_000_000,
     )
-    return SearchResult(explanation, kept, PLACE)
+    return SearchResult(explanation, kept, str(PLACE))
 
 
 def table_text(shown: SearchResult, width: int = 120) -> str:
