@@ -144,14 +144,30 @@ class CallTrials:
             limits=_limits(self._subject),
             synthetic_feeds=self._subject.synthetic_feeds,
             load=self._subject.load,
-            variant_models={
-                plan.variant: file
-                for plan in self._subject.plans
-                if (file := model_file(plan)) is not None
-            },
+            variant_models=self._models_at_hand(),
         )
         self._rig_started = True
         return self._resources.enter_context(rig)
+
+    def _models_at_hand(self) -> dict[str, Path]:
+        """Return the models of variants that no child needs to build, by variant."""
+        subject = self._subject
+        files = {
+            plan.variant: file for plan in subject.plans if (file := model_file(plan)) is not None
+        }
+        if not subject.may_build_variants:
+            for plan in subject.plans:
+                kept = self._kept_variant(plan)
+                if kept is not None:
+                    files[plan.variant] = kept
+        return files
+
+    def _kept_variant(self, plan: Plan) -> Path | None:
+        """Return the file of a plan's variant, if it was built before."""
+        if not plan.variant or model_file(plan) is not None:
+            return None
+        content = self._subject.model.content().digest
+        return self._subject.variants.find(content, plan.variant)
 
     def record_loaded(self, record: Record) -> None:
         """Remember that the next validation decides about a stored record."""
@@ -189,7 +205,8 @@ class CallTrials:
 
         A stored plan that was measured on this machine survived its child process then, and is
         checked on the caller's own feed in this process at once; every other plan meets the
-        reference in child processes first.
+        reference in child processes first. Raises `VariantMissingError` rather than build a graph
+        variant where none may be built now.
         """
         del reference
         self._tell(Stage.VALIDATING, candidate)
@@ -197,7 +214,12 @@ class CallTrials:
         if stored is not None and stored.origin is Origin.LOCAL:
             self.check_here(candidate, deadline_ns)
             return Verified(1, self._subject.synthetic_feeds)
-        return self._rig.validate(self._plan(candidate), deadline_ns)
+        plan = self._plan(candidate)
+        rewrites = plan.variant and model_file(plan) is None
+        may_build = self._subject.may_build_variants
+        if rewrites and not may_build and self._kept_variant(plan) is None:
+            raise VariantMissingError(plan.variant)
+        return self._rig.validate(plan, deadline_ns)
 
     def check_here(
         self, candidate: int, deadline_ns: int | None = None
@@ -266,14 +288,16 @@ class CallTrials:
             return subject.model.source
         if (file := model_file(plan)) is not None:
             return file
+        if not subject.may_build_variants:
+            if (kept := self._kept_variant(plan)) is None:
+                raise VariantMissingError(plan.variant)
+            return kept
         content = subject.model.content().digest
         if self._rig_started and (built := self._rig.variant_path(plan)) is not None:
             subject.variants.keep(content, plan.variant, built)
             return built
         if (kept := subject.variants.find(content, plan.variant)) is not None:
             return kept
-        if not subject.may_build_variants:
-            raise VariantMissingError(plan.variant)
         target = self._scratch / f"{len(self._checked)}-variant.onnx"
         build_variant_in_child(
             plan.variant, self._model_path, target, deadline_ns, subject.stop_asked

@@ -234,7 +234,7 @@ def _import_lines(done: Imported, winners: Sequence[str], *, dry_run: bool) -> l
         lines.append(f"{_decisions(others)} for another environment: not served here, see explain")
     if any(VARIANT in winner for winner in winners):
         lines.append(
-            "some winners run a rewritten graph: the first call builds it, or ortsel tune ahead"
+            "some winners run a rewritten graph: ortsel tune builds it ahead (cache-only needs that)"
         )
     return lines
 
