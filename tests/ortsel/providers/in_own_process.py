@@ -1,5 +1,6 @@
 """Runs a scenario in a process of its own, since a registration lasts as long as its process."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -25,7 +26,7 @@ def run(scenario: str, folder: Path) -> list[str]:
     done = subprocess.run(
         [sys.executable, str(script), str(folder)],
         cwd=ROOT,
-        env=None,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=200,
