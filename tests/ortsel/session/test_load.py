@@ -93,7 +93,9 @@ def test_a_session_decides_for_the_load_that_it_is_told(tmp_path: Path) -> None:
     plans = [Plan("single", settings=models.SINGLE_THREADED)]
 
     def decided(load: "str | int", mode: str) -> tuple[str, str]:
-        config = ortsel.SelectionConfig(mode=mode, store=store, candidates=plans, load=load, policy=policy)
+        config = ortsel.SelectionConfig(
+            mode=mode, store=store, candidates=plans, load=load, policy=policy
+        )
         session = ortsel.InferenceSession(str(model), selection=config)
         session.run(None, feed)
         (workload,) = session.explain().workloads
