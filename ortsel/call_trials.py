@@ -277,7 +277,7 @@ class CallTrials:
     def _plan(self, candidate: int) -> Plan:
         plan = self._subject.plans[candidate]
         if candidate not in self._seen and (file := model_file(plan)) is not None:
-            check_model_file(plan, file)
+            check_model_file(plan, file, self._subject.model.memory)
         self._seen.add(candidate)
         return plan
 

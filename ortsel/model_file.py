@@ -8,21 +8,24 @@ import os
 from pathlib import Path
 from typing import Final
 
+from ortsel.content_memory import ContentMemory, content_memory
 from ortsel.model_content import content_hash
 from ortsel.plan import Plan
 from ortsel.trial.errors import TrialFailedError
 from spec.failure import Failure, FailureKind
 
 PREFIX: Final = "file:"
+_NOTHING: Final = ContentMemory(None)
 
 
-def model_file_variant(path: str | os.PathLike[str]) -> str:
+def model_file_variant(path: str | os.PathLike[str], *, store: str | None = None) -> str:
     """Return the variant that stands for a model file with the content it has now.
 
-    Raises `ortsel.OrtselError` when the file cannot be read.
+    With `store`, a path or "default" as in `SelectionConfig`, its hash is remembered beside that
+    store, so that a large file is read once. Raises `ortsel.OrtselError` when it cannot be read.
     """
     place = Path(path).absolute()
-    return f"{PREFIX}{content_hash(place).digest}:{place}"
+    return f"{PREFIX}{content_hash(place, memory=content_memory(store)).digest}:{place}"
 
 
 def model_file(plan: Plan) -> Path | None:
@@ -32,10 +35,10 @@ def model_file(plan: Plan) -> Path | None:
     return Path(plan.variant.removeprefix(PREFIX).partition(":")[2])
 
 
-def check_model_file(plan: Plan, path: Path) -> None:
+def check_model_file(plan: Plan, path: Path, memory: ContentMemory = _NOTHING) -> None:
     """Raise `TrialFailedError` (unsupported) when a plan's file is not what it was any more."""
     expected = plan.variant.removeprefix(PREFIX).partition(":")[0]
-    found = content_hash(path).digest
+    found = content_hash(path, memory=memory).digest
     if found != expected:
         detail = f"{path}: got content {found}, need {expected}"
         raise TrialFailedError(plan.name, Failure(FailureKind.UNSUPPORTED, "file-changed", detail))

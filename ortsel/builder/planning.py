@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 
 from ortsel.builder.build_spec import BuildSpec, ModelSpec, ShapeChoice
 from ortsel.builder.families import Families
+from ortsel.builder.layout import STORE_NAME
 from ortsel.builder.sample_feeds import find_samples, read_samples
 from ortsel.builder.spec_errors import BuildSpecError, SpecProblem
 from ortsel.builder.task import Samples, Task, task_id
@@ -20,6 +21,7 @@ from ortsel.cli.model_inputs import ModelInput, read_inputs
 from ortsel.cli.one_line import one_line
 from ortsel.cli.search import is_runtime_error
 from ortsel.cli.shapes import ShapeArgument, resolve_shapes
+from ortsel.content_memory import ContentMemory, content_memory
 from ortsel.environment import read_environment
 from ortsel.errors import UsageError
 from ortsel.model_content import UnknownContentError, content_hash
@@ -51,7 +53,7 @@ def plan_tasks(spec: BuildSpec) -> tuple[Task, ...]:
     problem that loading the models and samples shows.
     """
     _check_count(spec)
-    planner = _Planner()
+    planner = _Planner(content_memory(str(spec.output / STORE_NAME)))
     tasks = [task for model in spec.models for task in planner.tasks(model)]
     if planner.problems:
         ordered = sorted(planner.problems, key=lambda problem: problem.line)
@@ -76,6 +78,7 @@ def _check_count(spec: BuildSpec) -> None:
 class _Planner:
     """Makes tasks, and notes what is wrong."""
 
+    _memory: ContentMemory
     problems: list[SpecProblem] = field(factory=list)
     _environment: Json = field(factory=lambda: digest(canonical(read_environment().parts())))
 
@@ -113,7 +116,7 @@ class _Planner:
         inputs = read_inputs(session.get_inputs())
         replaceable = read_inputs(session.get_overridable_initializers())
         try:
-            content = content_hash(spec.path).digest
+            content = content_hash(spec.path, memory=self._memory).digest
             candidates = _candidates_digest(spec, session.get_providers())
         except (UnknownContentError, PluginLibraryError) as error:
             self.wrong(spec.line, place, f"{spec.name}: {error}", "a model that can be tuned")

@@ -87,7 +87,7 @@ def list_(
     *, store: StorePlace | None, model: str | None, origin: str | None, limit: int, as_json: bool
 ) -> ExitCode:
     """Print a table of decisions."""
-    wanted = wanted_model(model)
+    wanted = wanted_model(model, store)
     unreadable = total = 0
     heap: list[tuple[int, int, StoredDecision]] = []
     with opened(store) as found:

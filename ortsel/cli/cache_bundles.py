@@ -76,7 +76,7 @@ def export(
     as_json: bool,
 ) -> ExitCode:
     """Write a bundle."""
-    wanted = wanted_model(model)
+    wanted = wanted_model(model, store)
     key = None if sign is None else SigningKey.read(_file("--sign", sign))
     _check_target("BUNDLE", bundle, force=force)
     records, passed_over = [], 0
@@ -234,7 +234,7 @@ def _import_lines(done: Imported, winners: Sequence[str], *, dry_run: bool) -> l
         lines.append(f"{_decisions(others)} for another environment: not served here, see explain")
     if any(VARIANT in winner for winner in winners):
         lines.append(
-            "some winners run a rewritten graph: ortsel tune builds it ahead (cache-only needs that)"
+            "some winners run a rewritten graph: ortsel tune builds it, mode cache-only does not"
         )
     return lines
 

@@ -101,7 +101,7 @@ def prune(
     as_json: bool,
 ) -> ExitCode:
     """Remove what was asked for."""
-    conditions = _Conditions(wanted_model(model), older_than, other_environments, imported)
+    conditions = _Conditions(wanted_model(model, store), older_than, other_environments, imported)
     given = conditions != _Conditions(None, None, False, False) or keep is not None
     if given == everything:
         got = "conditions and --all" if given else "no condition"

@@ -92,7 +92,7 @@ def demo(*, budget: float, store: StorePlace | None, as_json: bool) -> ExitCode:
     with shown_warnings(messages):
         served = serve(path, feeds, options)
     if as_json:
-        document = search_document(path, inputs, feeds, result)
+        document = search_document(path, inputs, feeds, result, store)
         click.echo(to_text({**document, "served": served.document()}))
     else:
         print_served(results, served)

@@ -120,19 +120,21 @@ def explain(
         found = look_up(session, model, feeds, options)
     code = ExitCode.DECIDED if found.verdict is Verdict.DECIDED else ExitCode.UNDECIDED
     if as_json:
-        click.echo(to_text(_document(model, found, code)))
+        click.echo(to_text(_document(model, found, code, store)))
     else:
         _print(result_console(), model, found)
     return code
 
 
-def _document(model: Path, found: Lookup, code: ExitCode) -> dict[str, object]:
+def _document(
+    model: Path, found: Lookup, code: ExitCode, store: StorePlace | None
+) -> dict[str, object]:
     environment = this_environment()
     nearest = found.nearest_decision
     record = found.record
     return {
         "schema": SCHEMA,
-        "model": {"path": str(model.absolute()), "sha256": model_digest(model)},
+        "model": {"path": str(model.absolute()), "sha256": model_digest(model, store)},
         "store": found.place,
         "workload": found.workload,
         "key": found.key,

@@ -16,6 +16,7 @@ from ortsel.cli.json_output import to_text
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import json_option, store_option
 from ortsel.cli.store_argument import StorePlace, shown_place, store_place
+from ortsel.content_memory import ContentMemory, content_memory
 from ortsel.errors import OrtselError, UsageError
 from ortsel.model_content import UnknownContentError
 from ortsel.store.search_log import SUFFIX
@@ -105,7 +106,8 @@ def html_report(
         print_whole(message_console(), _WITHOUT_LOG)
     if not as_json:
         _check_output(output)
-    shown = [_named(path) for path in models]
+    memory = content_memory(str(place))
+    shown = [_named(path, memory) for path in models]
     contents = compile_contents(read_evidence(place), model_names(shown), axis_names(shown))
     messages = message_console()
     for problem in contents.problems[:20]:
@@ -123,11 +125,11 @@ def _store_name(place: StorePlace) -> str:
     return place.name if isinstance(place, Path) else shown_place(place)
 
 
-def _named(path: Path) -> "NamedModel":
+def _named(path: Path, memory: ContentMemory) -> "NamedModel":
     from ortsel.report.model_names import read_model
 
     try:
-        return read_model(path)
+        return read_model(path, memory)
     except UnknownContentError as error:
         raise UnusableFileError("--model", str(path), one_line(str(error))) from error
     except OSError as error:

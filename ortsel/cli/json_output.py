@@ -10,7 +10,10 @@ from typing import Final
 from ortsel.cli.feeds import Feeds
 from ortsel.cli.model_inputs import ModelInput
 from ortsel.cli.search import SearchResult
+from ortsel.cli.store_argument import StorePlace
+from ortsel.content_memory import content_memory
 from ortsel.model_content import UnknownContentError, content_hash
+from ortsel.selection_config import DEFAULT_STORE
 from spec.record import Record
 
 SCHEMA: Final = 1
@@ -26,7 +29,11 @@ _PACKAGES: Final = (
 
 
 def search_document(
-    path: Path, inputs: Sequence[ModelInput], feeds: Feeds, result: SearchResult
+    path: Path,
+    inputs: Sequence[ModelInput],
+    feeds: Feeds,
+    result: SearchResult,
+    store: StorePlace | None = None,
 ) -> dict[str, object]:
     """Return everything about a search as plain values."""
     explanation = result.explanation
@@ -34,7 +41,7 @@ def search_document(
         "schema": SCHEMA,
         "model": {
             "path": str(path.absolute()),
-            "sha256": model_digest(path),
+            "sha256": model_digest(path, store),
             "inputs": [
                 {"name": one.name, "type": one.type, "shape": list(one.shape)} for one in inputs
             ],
@@ -85,10 +92,16 @@ def environment_versions() -> dict[str, str]:
     return versions
 
 
-def model_digest(path: Path) -> str | None:
-    """Return the hash of what a model computes; None where it cannot be read."""
+def model_digest(path: Path, store: StorePlace | None = None) -> str | None:
+    """Return the hash of what a model computes; None where it cannot be read.
+
+    Hashes are remembered beside the store, unless that is a file which is not there: a mistyped
+    path makes no folders.
+    """
+    is_nowhere = isinstance(store, Path) and not store.is_file()
+    memory = content_memory(None if is_nowhere else str(store or DEFAULT_STORE))
     try:
-        return content_hash(path).digest
+        return content_hash(path, memory=memory).digest
     except (UnknownContentError, OSError):
         return None
 

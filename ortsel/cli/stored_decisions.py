@@ -139,7 +139,7 @@ def find_key(store: DirectStore, prefix: str) -> StoredDecision:
             raise UsageError("KEY", repr(prefix)[:80], f"more digits: {len(found)} match ({keys})")
 
 
-def wanted_model(text: str | None) -> str | None:
+def wanted_model(text: str | None, store: StorePlace | None) -> str | None:
     """Return the digest that `--model` names: that of a file, or its first digits themselves.
 
     Raises `UsageError`.
@@ -149,7 +149,7 @@ def wanted_model(text: str | None) -> str | None:
     digits = text.lower()
     if len(digits) >= _LEAST_PREFIX and not set(digits) - set("0123456789abcdef"):
         return digits
-    found = model_digest(Path(text)) if Path(text).is_file() else None
+    found = model_digest(Path(text), store) if Path(text).is_file() else None
     if found is None:
         need = "a model file, or the first digits of a model's digest (see ortsel cache list)"
         raise UsageError("--model", repr(text)[:200], need)

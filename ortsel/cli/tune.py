@@ -123,7 +123,7 @@ def tune(
             feeds = read_feeds(feeds_file, inputs, replaceable)
         result = search(session, model, feeds, options)
     if as_json:
-        click.echo(to_text(search_document(model, inputs, feeds, result)))
+        click.echo(to_text(search_document(model, inputs, feeds, result, store)))
     else:
         origin = synthetic_origin() if feeds.synthetic else f"read from {feeds.source}"
         print_search(result_console(), model, feeds, result, origin)

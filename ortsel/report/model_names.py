@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 from attrs import frozen
 
+from ortsel.content_memory import ContentMemory
 from ortsel.model_content import content_hash
 from ortsel.report.question import Place
+
+_NOTHING: Final = ContentMemory(None)
 
 
 @frozen
@@ -21,9 +25,11 @@ class NamedModel:
     """What the model calls the open sizes of its inputs."""
 
 
-def read_model(path: Path) -> NamedModel:
+def read_model(path: Path, memory: ContentMemory = _NOTHING) -> NamedModel:
     """Return what a file says about itself. Raises `UnknownContentError` or `OSError`."""
-    digests = [content_hash(path, node_names=named).digest for named in (False, True)]
+    digests = [
+        content_hash(path, node_names=named, memory=memory).digest for named in (False, True)
+    ]
     return NamedModel(path.name, tuple(dict.fromkeys(digests)), tuple(_axes(path)))
 
 
