@@ -2,12 +2,12 @@
 
 import os
 import platform
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
-import ortsel
 from ortsel.environment import thread_budget
 from ortsel.environment.cpu_model import read_cpu_model
 
@@ -23,7 +23,7 @@ def machine() -> dict[str, Any]:
         "cpus": thread_budget(),
         "numpy": np.__version__,
         "onnxruntime": onnxruntime.__version__,
-        "ortsel": ortsel.__version__,
+        "ortsel": version("ortsel"),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
