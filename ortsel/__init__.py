@@ -9,11 +9,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ortsel.errors import MissingPackageError, OrtselError, UsageError
-
 if TYPE_CHECKING:
     from ortsel.advise import advise_attention
     from ortsel.builder import build
+    from ortsel.errors import MissingPackageError, OrtselError, UsageError
     from ortsel.explain import Explanation
     from ortsel.graph_variants.rewrite_function import rewrite_variant
     from ortsel.installation import install, uninstall
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from ortsel.verification.tolerance import Tolerance
 
 if find_spec("onnxruntime") is None:
+    from ortsel.errors import MissingPackageError
+
     raise MissingPackageError("ortsel", "onnxruntime", "cpu", ("gpu", "openvino"))
 _spec = find_spec("spec")
 if _spec is None or find_spec("spec.canonical_json") is None:
@@ -50,6 +51,8 @@ _OWN = {
     "Explanation": "ortsel.explain",
     "IOBinding": "ortsel.io_binding",
     "InferenceSession": "ortsel.session",
+    "MissingPackageError": "ortsel.errors",
+    "OrtselError": "ortsel.errors",
     "MetricFunction": "ortsel.verification.metrics",
     "Plan": "ortsel.plan",
     "PluginLibrary": "ortsel.providers.plugin",
@@ -60,6 +63,7 @@ _OWN = {
     "SelectionMode": "ortsel.selection_config",
     "SessionOptions": "ortsel.session_options",
     "SessionSettings": "ortsel.plan",
+    "UsageError": "ortsel.errors",
     "Tolerance": "ortsel.verification.tolerance",
     "TopOne": "ortsel.verification.metrics",
     "advise_attention": "ortsel.advise",
@@ -127,5 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    errors = {"MissingPackageError", "OrtselError", "UsageError"}
-    return sorted(errors | set(_OWN) | set(dir(import_module("onnxruntime"))))
+    return sorted(set(_OWN) | set(dir(import_module("onnxruntime"))))

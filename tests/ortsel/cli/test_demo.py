@@ -32,7 +32,9 @@ def test_the_demos_inputs_are_a_sentence() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("winner", ["cpu:threads=1", "reference"])
+@pytest.mark.parametrize(
+    "winner", ["cpu:threads=1", pytest.param("reference", marks=pytest.mark.deep)]
+)
 def test_the_demo_serves_what_the_store_holds_and_compares(
     start: Start, tmp_path: Path, winner: str
 ) -> None:

@@ -85,7 +85,13 @@ def run(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("name", list(subjects()))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.deep) if name == "MiniLM" else name
+        for name in subjects()
+    ],
+)
 def test_a_real_model_is_tuned_by_the_command_and_served_by_a_second_process(
     name: str, tmp_path: Path
 ) -> None:
