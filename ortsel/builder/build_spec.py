@@ -6,6 +6,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from ortsel.builder.tolerances import BY_TYPE
 from ortsel.plan import Provider
 
 WORKLOAD_BUDGET_S: Final = 30.0
@@ -31,6 +32,8 @@ class Settings:
     """Call through bound buffers, as `run_with_iobinding` does."""
     gap_ms: int = 0
     """From the end of a call to the begin of the next in production; 0 is back to back."""
+    tolerance: str = BY_TYPE
+    """How far outputs may be: a word, or `METRIC=NUMBER`."""
     ep_context: bool = True
     """Keep the winner's compiled model where its provider compiles."""
 

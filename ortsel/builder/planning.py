@@ -15,6 +15,7 @@ from ortsel.builder.layout import STORE_NAME
 from ortsel.builder.sample_feeds import find_samples, read_samples
 from ortsel.builder.spec_errors import BuildSpecError, SpecProblem
 from ortsel.builder.task import Samples, Task, task_id
+from ortsel.builder.tolerances import BY_TYPE
 from ortsel.candidates import CandidateFacts, candidate_plans
 from ortsel.cli.errors import OpenDimensionsError, UnusableFileError
 from ortsel.cli.model_inputs import ModelInput, read_inputs
@@ -257,6 +258,8 @@ def _task(
     }
     if settings.gap_ms:
         parts["gap_ms"] = settings.gap_ms
+    if settings.tolerance != BY_TYPE:
+        parts["tolerance"] = settings.tolerance
     return Task(
         task_id(parts),
         str(spec.path.absolute()),
@@ -271,6 +274,7 @@ def _task(
         settings.threads,
         settings.bound,
         settings.gap_ms,
+        settings.tolerance,
         settings.families,
         settings.ep_context,
     )

@@ -16,6 +16,7 @@ from ortsel.builder.build_spec import BuildSpec, ModelSpec, Settings, ShapeChoic
 from ortsel.builder.families import BY_NAME
 from ortsel.builder.progression import ELLIPSIS, ProgressionError, expand
 from ortsel.builder.spec_errors import BuildSpecError, SpecProblem
+from ortsel.builder.tolerances import METRICS, NEED, WORDS, tolerance_of
 from ortsel.builder.yaml_nodes import MOST_BYTES, compose, cut, integer_of, line_of, shown
 from ortsel.cli.durations import parse_duration
 from ortsel.cli.feeds import parse_fill
@@ -184,8 +185,7 @@ class _Reader:
         take("seed", "seed", lambda node, place: self.integer(node, place, 0, 2**53 - 1))
         take("threads", "threads", lambda node, place: self.integer(node, place, 1, 4096))
         take("load", "gap_ms", self.load)
-        if "tolerance" in members:
-            self.tolerance(members["tolerance"], f"{prefix}tolerance")
+        take("tolerance", "tolerance", self.tolerance)
         return evolve(inherited, **changes)
 
     def text(self, node: yaml.Node, place: str, need: str) -> str | None:
@@ -263,11 +263,25 @@ class _Reader:
             self.wrong(node, place, shown(node), "gap_ms with a number")
         return None
 
-    def tolerance(self, node: yaml.Node, place: str) -> None:
-        if isinstance(node, yaml.ScalarNode) and node.value == "by-type":
-            return
-        need = "by-type, the one comparison of this version: a fixed tolerance per element type"
-        self.wrong(node, place, shown(node), need)
+    def tolerance(self, node: yaml.Node, place: str) -> str | None:
+        if isinstance(node, yaml.ScalarNode):
+            if node.value in WORDS:
+                return str(node.value)
+            self.wrong(node, place, shown(node), NEED)
+            return None
+        if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
+            self.wrong(node, place, shown(node), NEED)
+            return None
+        members = self.members(node, place, METRICS) or {}
+        for name, value in members.items():
+            text = f"{name}={value.value}" if isinstance(value, yaml.ScalarNode) else name
+            try:
+                tolerance_of(text)
+            except UsageError:
+                self.wrong(value, f"{place}.{name}", shown(value), "a number from 0 to 1")
+            else:
+                return text
+        return None
 
     def families(self, node: yaml.Node, place: str) -> tuple[str, ...] | None:
         if isinstance(node, yaml.ScalarNode) and node.value == "all":

@@ -66,6 +66,8 @@ class Task:
     threads: int | None
     bound: bool
     gap_ms: int
+    tolerance: str
+    """A word, or `METRIC=NUMBER`."""
     families: tuple[str, ...]
     ep_context: bool
 

@@ -12,6 +12,7 @@ from ortsel.builder.families import Families
 from ortsel.builder.layout import CACHES_NAME, VARIANTS_NAME
 from ortsel.builder.sample_feeds import read_samples
 from ortsel.builder.task import Outcome, Status, Task, Warmed
+from ortsel.builder.tolerances import tolerance_of
 from ortsel.candidates import REFERENCE, CandidateFacts
 from ortsel.cli.feeds import Feeds, make_feeds
 from ortsel.cli.model_inputs import read_inputs
@@ -78,6 +79,7 @@ def _search(
         threads=task.threads,
         bound=task.bound,
         gap_s=task.gap_ms / 1000,
+        tolerance=tolerance_of(task.tolerance),
         synthetic=task.samples is None,
         candidates=heard,
     )

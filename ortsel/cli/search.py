@@ -20,6 +20,7 @@ from ortsel.progress import Progress
 from ortsel.selection_config import DEFAULT_STORE, Candidates, SelectionConfig, SelectionMode
 from ortsel.store.errors import NoPlaceError, StoreError
 from ortsel.store.place import direct_store
+from ortsel.verification.tolerance import BY_TYPE, Tolerance
 from spec.decision import Source
 from spec.policy import Policy
 from spec.record import Record
@@ -50,6 +51,8 @@ class SearchOptions:
     """Call through bound buffers, as `run_with_iobinding` does."""
     gap_s: float = 0.0
     """From the end of a call to the begin of the next; 0 is back to back."""
+    tolerance: Tolerance = BY_TYPE
+    """How far outputs may be from the reference's."""
     synthetic: bool = False
     """Whether the inputs are made up, so that what is verified on them is provisional."""
     candidates: Candidates = None
@@ -78,6 +81,7 @@ class SearchOptions:
             policy=policy,
             seed=self.seed,
             load=self.gap_s * 1000 if self.gap_s else BACK_TO_BACK,
+            tolerance=self.tolerance,
             candidates=self.candidates,
             synthetic_feeds=self.synthetic,
             progress=progress,

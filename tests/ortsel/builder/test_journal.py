@@ -22,7 +22,7 @@ from spec.record import Origin, Record
 
 DECIDED = Outcome("a" * 64, Status.DECIDED, "faster", plan="p", ratio=0.5, candidates=({"n": 1},))
 FAILED = Outcome("b" * 64, Status.FAILED, "no")
-TASK = Task("a" * 64, "/m", "m", {}, None, (), 0, 1.0, "", (), None, False, 0, (), True)
+TASK = Task("a" * 64, "/m", "m", {}, None, (), 0, 1.0, "", (), None, False, 0, "by-type", (), True)
 
 
 def test_ends_are_found_again_after_any_cut_of_the_last_line(tmp_path: Path) -> None:

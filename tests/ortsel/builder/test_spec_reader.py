@@ -7,6 +7,9 @@ import pytest
 
 from ortsel.builder import BuildSpecError
 from ortsel.builder.spec_reader import parse_spec, read_spec, spec_of_mapping
+from ortsel.builder.tolerances import tolerance_of
+from ortsel.verification.metrics import Cosine
+from ortsel.verification.tolerance import as_tolerance
 from tests.ortsel.builder.conftest import ROOT
 
 GOOD = """\
@@ -30,6 +33,7 @@ models:
     providers: [{name: P, options: {level: 3, fast: yes}}, CPUExecutionProvider]
     threads: 2
     load: {gap_ms: 50}
+    tolerance: {cosine: 0.99}
     bound: true
     candidates: all
 """
@@ -59,6 +63,8 @@ def test_a_spec_is_read_with_paths_beside_it_and_settings_handed_down(tmp_path: 
     assert second.settings.families == ()
     assert second.settings.threads == 2
     assert second.settings.bound
+    assert (first.settings.tolerance, second.settings.tolerance) == ("by-type", "cosine=0.99")
+    assert tolerance_of(second.settings.tolerance) == as_tolerance(Cosine(0.99))
     assert (first.settings.gap_ms, second.settings.gap_ms) == (0, 50)
     assert [(one.name, one.options) for one in second.settings.providers] == [
         ("P", (("fast", "yes"), ("level", "3"))),
@@ -104,6 +110,10 @@ MODEL = "models:\n  - path: a.onnx\n"
         (MODEL + "load: {gap: 5}\n", 3, "load.gap", "the unknown name 'gap'", "gap_ms"),
         (MODEL + "load: {gap_ms: 0}\n", 3, "load.gap_ms", "'0'", "an integer from 1 to 10000"),
         (MODEL + "tolerance: 1e-3\n", 3, "tolerance", "'1e-3'", "by-type"),
+        (MODEL + "tolerance: []\n", 3, "tolerance", "[]", "by-type"),
+        (MODEL + "tolerance: {cosin: 1}\n", 3, "tolerance.cosin", "the unknown name", "cosine"),
+        (MODEL + "tolerance: {cosine: 2}\n", 3, "tolerance.cosine", "'2'", "from 0 to 1"),
+        (MODEL + "tolerance: {cosine: no}\n", 3, "tolerance.cosine", "'no'", "from 0 to 1"),
         (MODEL + "candidates: []\n", 3, "candidates", "[]", "all, or a list of"),
         (MODEL + "candidates: [spining]\n", 3, "candidates[0]", "'spining'", "one of: spinning"),
         (MODEL + "providers: CPU\n", 3, "providers", "'CPU'", "a list of provider names"),
