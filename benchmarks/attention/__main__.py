@@ -22,6 +22,7 @@ import onnxruntime
 from attrs import define
 
 from benchmarks.attention.models import CACHE, CHAIN, FLAT_KEYS, KEYS_WITH_HEADS, write_model
+from benchmarks.attention.reading import reading_us
 from benchmarks.attention.side import IN_PLACE, PLAIN, TUNED
 from ortsel.graph_variants import VariantRefusedError, build_variant
 
@@ -174,6 +175,7 @@ def decode(folder: Path, *, quick: bool) -> list[dict[str, Any]]:
             default=0.0,
         )
         row = {"model": kind, "keys": keys, "target": target, "best": best, "ways": found}
+        row["reading_us"] = reading_us(keys)
         rows.append(row | {"reached": best >= target})
         _show(row)
     return rows
@@ -212,6 +214,8 @@ def prefill(folder: Path, *, quick: bool) -> dict[str, Any]:
 
 def _show(row: dict[str, Any]) -> None:
     sys.stdout.write(f"{row['model']}, {row['keys']} keys, target {row['target']}x\n")
+    if "reading_us" in row:
+        sys.stdout.write(f"  {'keys and values, read once':26} {row['reading_us']:10.0f} us\n")
     for name, one in row["ways"].items():
         if "differs_by" in one:
             sys.stdout.write(f"  {name:26} differs by {one['differs_by']:.2g}\n")
