@@ -127,6 +127,8 @@ class AttentionProblem:
     """Keys and values without the cache."""
     presents: "tuple[ir.Value, ...]" = ()
     """What stands for the node's outputs after the result: keys and values with the cache."""
+    chain: "tuple[ir.Node, ...]" = ()
+    """Of a chain of operators, all of them: product of query and keys, to product with values."""
 
     @property
     def group(self) -> int:

@@ -37,7 +37,7 @@ def read_unfused(softmax: "ir.Node", opset: int) -> AttentionProblem:
 
     guarded = _without_nan(softmax.outputs[0])
     values = _value_product(softmax, softmax.outputs[0] if guarded is None else guarded)
-    scores, steps, factor = _score_product(softmax)
+    scores, steps, factor, between = _score_product(softmax)
     query, query_factor = _without_factor(scores.inputs[0])
     key, key_factor = _key(scores)
     value = _tensor(values.inputs[1], "value")
@@ -58,7 +58,15 @@ def read_unfused(softmax: "ir.Node", opset: int) -> AttentionProblem:
         steps,
         masked_rows_are_zero=guarded is not None,
         result=Tensor(values.outputs[0], Layout.HEADS_FIRST, _heads(values.outputs[0]), query.rank),
+        chain=(scores, *between, softmax, *_guards(softmax, guarded), values),
     )
+
+
+def _guards(softmax: "ir.Node", guarded: "ir.Value | None") -> "tuple[ir.Node, ...]":
+    """Return the nodes that put 0 in the place of NaN, where there are any."""
+    if guarded is None:
+        return ()
+    return tuple(use.node for use in softmax.outputs[0].uses())
 
 
 def _without_nan(probabilities: "ir.Value") -> "ir.Value | None":
@@ -101,9 +109,15 @@ def _alpha(product: "ir.Node") -> float:
     return product.attributes.get_float("alpha", 1.0) if product.domain else 1.0
 
 
-def _score_product(softmax: "ir.Node") -> "tuple[ir.Node, tuple[Step, ...], float]":
-    """Return the product before a softmax, what is done to it, and the factor right after it."""
+def _score_product(
+    softmax: "ir.Node",
+) -> "tuple[ir.Node, tuple[Step, ...], float, tuple[ir.Node, ...]]":
+    """Return the product before a softmax, what is done to it, and the factor right after it.
+
+    The last are the nodes between the two.
+    """
     value, steps = softmax.inputs[0], list[Step]()
+    between: list[ir.Node] = []
     rank = _rank(softmax.outputs[0]) or _rank(softmax.inputs[0])
     axis = softmax.attributes.get_int("axis", -1)
     if rank not in RANKS or axis not in {-1, rank - 1}:
@@ -118,11 +132,12 @@ def _score_product(softmax: "ir.Node") -> "tuple[ir.Node, tuple[Step, ...], floa
             if any(node.attributes.get_int(name, 0) for name in _OTHER_TRANSPOSITIONS):
                 break
             factor, steps = _leading_factor(list(reversed(steps)))
-            return node, tuple(steps), factor
+            return node, tuple(steps), factor, tuple(reversed(between))
         position = _scores_of(node, rank)
         if position is None:
             break
         steps.append(_step(node, position))
+        between.append(node)
         value = node.inputs[position]
     raise NotApplicableError("its scores are no product of query and keys, as far as can be seen")
 
