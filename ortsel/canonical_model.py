@@ -7,8 +7,9 @@ of values stay: they carry the structure, and callers use those of inputs and ou
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
@@ -38,13 +39,25 @@ class UnknownContentError(OrtselError):
 
 
 def make_canonical(
-    model: "onnx.ModelProto", folder: Path | None, *, node_names: bool
+    model: "onnx.ModelProto",
+    folder: Path | None,
+    *,
+    node_names: bool,
+    hashed: Mapping[int, bytes] = MappingProxyType({}),
 ) -> frozenset[str]:
     """Bring a model to its canonical form in place; return the locations of its external data.
 
+    `hashed` gives the hash of raw data that was left out, by position among the main graph's
+    initializers.
+
     Raises `UnknownContentError` where external data cannot be read.
     """
-    return _made_canonical(model, _Weights(folder), node_names=node_names)
+    locations = _made_canonical(model, _Weights(folder), node_names=node_names)
+    for position, digest in hashed.items():
+        tensor = model.graph.initializer[position]
+        if not tensor.HasField("raw_data"):  # external data, which goes before, has put its own
+            tensor.raw_data = digest
+    return locations
 
 
 def _made_canonical(
@@ -94,6 +107,14 @@ def read_chunks(path: Path, offset: int = 0, length: int | None = None) -> Itera
         raise UnknownContentError(str(path), f"{left} bytes fewer", f"{offset} + {length} bytes")
 
 
+def sha256_of(path: Path, offset: int, length: int) -> bytes:
+    """Return the hash of a part of a file. Raises as `read_chunks` does."""
+    hashed = hashlib.sha256()
+    for chunk in read_chunks(path, offset, length):
+        hashed.update(chunk)
+    return hashed.digest()
+
+
 class _Weights:
     """Replaces the bytes of a tensor by their hash, and notes which files were read."""
 
@@ -128,10 +149,7 @@ class _Weights:
         return self._hash(self._folder / location, offset, length)
 
     def _hash(self, path: Path, offset: int, length: int) -> bytes:
-        hashed = hashlib.sha256()
-        for chunk in read_chunks(path, offset, length):
-            hashed.update(chunk)
-        return hashed.digest()
+        return sha256_of(path, offset, length)
 
     def _hash_inside(self, data: bytes) -> bytes:
         return hashlib.sha256(data).digest()

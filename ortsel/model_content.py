@@ -18,8 +18,10 @@ from ortsel.canonical_model import (
     external_locations,
     make_canonical,
     read_chunks,
+    sha256_of,
 )
 from ortsel.content_memory import ContentMemory, FileIdentity, RememberedContent
+from ortsel.model_outline import read_outline
 from spec.canonical_json import Json
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def _hash_files(path: Path, folder: Path, node_names: bool) -> tuple[_Files, Mod
     if size > _LARGEST_MESSAGE:
         content = ModelContent(_hash_file(path), "raw")
     else:
-        content = _hash_bytes(_read(path), folder, node_names)
+        content = _hash_onnx(path, folder, node_names)
     others = ((folder / name, _identity(folder / name)) for name in content.external)
     return ((path, _identity(path)), *others), content
 
@@ -199,13 +201,34 @@ def _read(path: Path) -> bytes:
         raise UnknownContentError(str(path), error.strerror or str(error), "a file") from error
 
 
+def _hash_onnx(path: Path, folder: Path, node_names: bool) -> ModelContent:
+    """Hash a model file without holding its weights."""
+    try:
+        outline = read_outline(path)
+    except OSError as error:
+        raise UnknownContentError(str(path), error.strerror or str(error), "a file") from error
+    model = _parse(outline.message) if outline.weights else None
+    if model is None:
+        return _hash_bytes(_read(path), folder, node_names)
+    hashed = {
+        one.initializer: sha256_of(path, one.start, one.size_bytes) for one in outline.weights
+    }
+    return _canonical_content(model, folder, node_names, hashed)
+
+
 def _hash_bytes(data: bytes, folder: Path | None, node_names: bool) -> ModelContent:
     if data[4:8] == _ORT_IDENTIFIER:
         return ModelContent(_digest("ort", data), "ort")
     model = _parse(data)
     if model is None:
         return ModelContent(_digest("raw", data), "raw")
-    external = make_canonical(model, folder, node_names=node_names)
+    return _canonical_content(model, folder, node_names, {})
+
+
+def _canonical_content(
+    model: "onnx.ModelProto", folder: Path | None, node_names: bool, hashed: dict[int, bytes]
+) -> ModelContent:
+    external = make_canonical(model, folder, node_names=node_names, hashed=hashed)
     text = model.SerializeToString(deterministic=True)
     return ModelContent(_digest("onnx", text), "onnx", tuple(sorted(external)))
 

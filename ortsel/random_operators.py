@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from ortsel.model_outline import read_outline
+
 if TYPE_CHECKING:
     import onnx
 
@@ -48,7 +50,7 @@ def random_operators(model: Path | bytes) -> tuple[str, ...]:
     where the model is no ONNX protobuf (ONNX Runtime's own format, say): only runs can tell there.
     Raises `OSError` where the file cannot be read.
     """
-    data = model.read_bytes() if isinstance(model, Path) else model
+    data = read_outline(model).message
     if data[4:8] == _ORT_IDENTIFIER:
         return ()
     import onnx

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from ortsel.model_outline import read_outline
+
 if TYPE_CHECKING:
     import onnx
 
@@ -52,11 +54,8 @@ def read_model_traits(model: str | os.PathLike[str] | bytes) -> ModelTraits:
             return ModelTraits(onnx_format=False)
         if size > MAX_BYTES:
             return ModelTraits()
-        proto = (
-            onnx.load_model_from_string(model)
-            if isinstance(model, bytes)
-            else onnx.load_model(model, load_external_data=False)
-        )
+        source = model if isinstance(model, bytes) else Path(model)
+        proto = onnx.load_model_from_string(read_outline(source).message)
     except (OSError, decode_error):
         return ModelTraits()
     bodies: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
