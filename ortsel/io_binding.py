@@ -28,11 +28,13 @@ class _Output:
 class _Seen:
     """What was bound through a binding or a copy of it: both are one to ONNX Runtime."""
 
+    owner: Any
+    """ONNX Runtime's session that made the binding."""
     inputs: dict[str, _Input] = Factory(dict)
     outputs: dict[str, _Output] = Factory(dict)
     unknown: dict[str, None] = Factory(dict)
     """Methods that were called and that are not known here."""
-    signature: Hashable | None = None
+    signature: str | None = None
 
 
 class IOBinding(onnxruntime.IOBinding):
@@ -40,21 +42,24 @@ class IOBinding(onnxruntime.IOBinding):
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
-        self._seen = _Seen()
+        self._seen = _Seen(session._sess)
 
-    def signature(self) -> Hashable:
+    def signature(self) -> str:
         """Return what is bound, by name, type and shape, as a value to look up by.
 
         Outputs that lie over inputs, or over each other, are part of it: the same shapes bound
-        apart are another call.
+        apart are another call. It is text, since text keeps its hash: a bound run of a small model
+        takes less time than hashing twenty shapes does.
         """
         seen = self._seen
         if seen.signature is None:
-            seen.signature = (
-                tuple((name, bound.description) for name, bound in seen.inputs.items()),
-                tuple((name, bound.description) for name, bound in seen.outputs.items()),
-                self._overlaps(),
-                tuple(seen.unknown),
+            seen.signature = repr(
+                (
+                    tuple((name, bound.description) for name, bound in seen.inputs.items()),
+                    tuple((name, bound.description) for name, bound in seen.outputs.items()),
+                    self._overlaps(),
+                    tuple(seen.unknown),
+                )
             )
         return seen.signature
 
@@ -122,7 +127,7 @@ class IOBinding(onnxruntime.IOBinding):
     ) -> None:
         """Bind an input by the address of its buffer."""
         super().bind_input(name, device_type, device_id, element_type, shape, buffer_ptr)
-        self._input(name, (str(element_type), tuple(shape), device_type, device_id), None)
+        self._input(name, (str(element_type), _sizes(shape), device_type, int(device_id)), None)
 
     def bind_ortvalue_input(self, name: str, ortvalue: Any) -> None:
         """Bind an OrtValue."""
@@ -146,9 +151,9 @@ class IOBinding(onnxruntime.IOBinding):
             if allocated
             else (
                 device_type,
-                device_id,
+                int(device_id),
                 str(element_type),
-                None if shape is None else tuple(shape),
+                None if shape is None else _sizes(shape),
             )
         )
         self._output(name, description, None)
@@ -226,6 +231,11 @@ def _distrusted(native: type, name: str) -> Any:
 
 
 distrust_the_rest(IOBinding, onnxruntime.IOBinding)
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """Return a shape that ONNX Runtime took, whose numbers may be NumPy's, as plain numbers."""
+    return tuple(int(size) for size in shape)
 
 
 def _describe(value: Any) -> Hashable:

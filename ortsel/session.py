@@ -133,11 +133,17 @@ class InferenceSession(onnxruntime.InferenceSession):
     def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
         """Compute the bound outputs, as `onnxruntime.InferenceSession.run_with_iobinding` does."""
         connection = self._ortsel_connection
-        if connection is None or run_options is not None or not self._ortsel_owns(iobinding):
+        if (
+            connection is None
+            or run_options is not None
+            or type(iobinding) is not IOBinding
+            or iobinding._seen.owner is not connection.native
+        ):
+            # A binding that this session did not make is ONNX Runtime's to judge.
             REQUESTS.note()
             super().run_with_iobinding(iobinding, run_options)
             return
-        signature = iobinding.signature()
+        signature = iobinding._seen.signature or iobinding.signature()
         choice = connection.choices.get(signature)
         if choice is None:
             self._ortsel_first_bound_run(connection, signature, iobinding)
@@ -147,7 +153,9 @@ class InferenceSession(onnxruntime.InferenceSession):
             self._ortsel_first_bound_run(connection, signature, iobinding)
             return
         if choice.session is None:
-            super().run_with_iobinding(iobinding)
+            # ONNX Runtime's wrapper would look whether this session made the binding, as was done,
+            # and for captured graphs, which no session has that plans may serve.
+            connection.native.run_with_iobinding(iobinding._iobinding, None)
             return
         try:
             choice.session._sess.run_with_iobinding(iobinding._iobinding, None)
@@ -443,11 +451,6 @@ class InferenceSession(onnxruntime.InferenceSession):
         """Stop serving a plan that failed where the reference did not."""
         for signature in connection.choices.without(choice.session):
             connection.tuner.withdraw(signature, f"failed while serving: {failure}", "failed")
-
-    def _ortsel_owns(self, binding: Any) -> bool:
-        """Whether this session made the binding. Any other is ONNX Runtime's to judge."""
-        owner = getattr(binding, "_session", self._sess)
-        return isinstance(binding, IOBinding) and owner is self._sess
 
 
 for _entry in (InferenceSession, onnxruntime.InferenceSession):
