@@ -98,6 +98,10 @@ class Worker:
         from ortsel.session_builder import build_session, nodes_by_provider
 
         model = command.model
+        if self._session is not None:  # one session at a time, whoever asks for the next
+            self._session, self._callers = None, {}
+            gc.unfreeze()
+            gc.collect()
         started = time.perf_counter_ns()
         if command.variant_target:
             self._stage = "variant"
