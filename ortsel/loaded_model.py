@@ -53,6 +53,10 @@ class LoadedModel:
         place = source.absolute()
         return cls(place, loading_ns, _identity(place), memory)
 
+    def size_bytes(self) -> int:
+        """Return the size of the model itself, without the files of weights beside it."""
+        return len(self.source) if isinstance(self.source, bytes) else self.identity[2]
+
     def content(self, *, node_names: bool = False) -> ModelContent:
         """Return the content's hash. Raises `ModelChangedError`, or `UnknownContentError`."""
         content = content_hash(self.source, node_names=node_names, memory=self.memory)

@@ -23,6 +23,7 @@ from ortsel.call_trials import Call
 from ortsel.choice import Choice, Choices, reference_for_ever
 from ortsel.content_memory import content_memory
 from ortsel.explain import Explanation, WorkloadExplanation
+from ortsel.free_memory import give_back_free_memory
 from ortsel.io_binding import IOBinding
 from ortsel.loaded_model import LoadedModel
 from ortsel.plan import Plan
@@ -280,6 +281,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         )
         selector = selector_for(config.effective_policy(), config.store, config.trusted_keys)
         tuner = SessionTuner(model, reference, config, selector)
+        give_back_free_memory(model.size_bytes())
         names = [output.name for output in self.get_outputs()]
         schedule = schedule_of(config)
         choices, waiting, watch = Choices(schedule), None, None
