@@ -14,6 +14,7 @@ from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.loaded_model import LoadedModel
 from ortsel.model_file import check_model_file, model_file
 from ortsel.plan import Plan
+from ortsel.plan_session import build_plan_session
 from ortsel.progress import Progress, Stage
 from ortsel.provider_caches import with_caches
 from ortsel.session_builder import build_session
@@ -272,7 +273,7 @@ class CallTrials:
         if cached is not plan:
             with suppress(Exception):
                 return build_session(model, cached)
-        return build_session(model, plan)
+        return build_plan_session(model, plan, self._scratch)
 
     def _plan(self, candidate: int) -> Plan:
         plan = self._subject.plans[candidate]

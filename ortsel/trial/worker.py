@@ -95,6 +95,7 @@ class Worker:
         return None
 
     def _load(self, command: Load) -> Loaded:
+        from ortsel.plan_session import build_plan_session
         from ortsel.session_builder import build_session, nodes_by_provider
 
         model = command.model
@@ -112,7 +113,11 @@ class Worker:
         built = time.perf_counter_ns()
         self._stage = "build"
         with warnings.catch_warnings(action="ignore"):  # that the user's own session gave already
-            session = build_session(model, command.plan, verify_providers=command.verify_providers)
+            if command.verify_providers:
+                beside = Path(command.feeds[0]).parent
+                session = build_plan_session(Path(model), command.plan, beside)
+            else:
+                session = build_session(model, command.plan, verify_providers=False)
         created = time.perf_counter_ns()
         self._session = session
         self._stage = "feeds"

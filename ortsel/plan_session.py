@@ -1,0 +1,42 @@
+"""The session of a candidate, built in one way wherever it is built: what is verified is served."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ortsel.mapped_weights import mapped_weights
+from ortsel.plan import Plan
+from ortsel.session_builder import CPU, build_session
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+_logger: Final = logging.getLogger("ortsel")
+
+PLACED_BY_CONFIG: Final = "session.model_external_initializers_file_folder_path"
+"""Configuration entry that says where weights lie beside a model."""
+
+
+def build_plan_session(
+    model: Path | bytes, plan: Plan, scratch: Path
+) -> "onnxruntime.InferenceSession":
+    """Return the session of a plan other than the reference, with large weights mapped.
+
+    That is for plans on the CPU: other providers copy weights to memory of their own. `scratch` is
+    where files may lie meanwhile. A model that does not load so is loaded as it is. Raises as
+    `build_session` does.
+    """
+    if not _may_map(plan):
+        return build_session(model, plan)
+    with mapped_weights(model, scratch) as source:
+        if source is not model:
+            try:
+                return build_session(source, plan)
+            except Exception:
+                _logger.debug("%s: not built from mapped weights", plan.name, exc_info=True)
+    return build_session(model, plan)
+
+
+def _may_map(plan: Plan) -> bool:
+    names = {provider.name for provider in plan.providers or ()}
+    return names == {CPU} and PLACED_BY_CONFIG not in dict(plan.settings.config)
