@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.loaded_model import LoadedModel
@@ -21,7 +21,7 @@ from ortsel.session_builder import build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
-from ortsel.trial.rig import CannotVerify, Rig, Verified
+from ortsel.trial.rig import CannotVerify, Rig, SessionDescription, Verified
 from ortsel.trial.spreading import pause_before_block_ns
 from ortsel.trial.variant_child import build_variant_in_child
 from ortsel.variant_cache import VariantCache, VariantMissingError
@@ -91,6 +91,8 @@ class Subject:
     """Whether a rejection says which side is nearer to ONNX's own evaluator."""
     load: Load = ONE_AFTER_ANOTHER
     """How calls follow each other while they are timed."""
+    built: tuple[tuple[str, Path], ...] = ()
+    """Model files of graph variants that were built for this search already."""
 
 
 class CallTrials:
@@ -153,7 +155,7 @@ class CallTrials:
     def _models_at_hand(self) -> dict[str, Path]:
         """Return the models of variants that no child needs to build, by variant."""
         subject = self._subject
-        files = {
+        files = dict(subject.built) | {
             plan.variant: file for plan in subject.plans if (file := model_file(plan)) is not None
         }
         if not subject.may_build_variants:
@@ -169,6 +171,30 @@ class CallTrials:
             return None
         content = self._subject.model.content().digest
         return self._subject.variants.find(content, plan.variant)
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for files of this search, gone when it ends."""
+        return self._scratch
+
+    @property
+    def model_path(self) -> Path:
+        """The file of the model; one in `scratch` where the session got bytes."""
+        return self._model_path
+
+    def offer(self, plans: tuple[Plan, ...]) -> None:
+        """Go on with other candidates, the reference being the same, before any was asked for."""
+        assert plans[0] == self._subject.plans[0], "one search, one reference"
+        assert not self._checked, "positions would mean other plans"
+        self._subject = evolve(self._subject, plans=plans)
+        self._seen.clear()
+
+    def reference_session(self, deadline_ns: int) -> SessionDescription:
+        """Describe the reference's session in its child, which the search then goes on with.
+
+        Raises `TrialFailedError`.
+        """
+        return self._rig.opened(self._plan(0), deadline_ns)
 
     def record_loaded(self, record: Record) -> None:
         """Remember that the next validation decides about a stored record."""

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from attrs import evolve, field, frozen
 
 from ortsel.candidates.search_space import LeftOut
+from ortsel.operator_scope.findings import OperatorFindings
 from ortsel.watch.counts import ServedChecks
 from spec.report import CandidateReport, Outcome
 
@@ -43,6 +44,8 @@ class WorkloadExplanation:
     disturbed: tuple[tuple[str, int], ...] = ()
     """How many scored measurements of each plan something else disturbed. Each was taken again, as
     often as the limits of a trial allow."""
+    operators: OperatorFindings = field(factory=OperatorFindings)
+    """What was decided about attention by itself, before the search for the whole model."""
 
     @classmethod
     def kept(cls, workload: str, reason: str) -> "WorkloadExplanation":
@@ -80,6 +83,10 @@ class WorkloadExplanation:
         text = f"machine: {words} seen, a candidate's blocks over up to {longest_s:.1f} s"
         disturbed = sum(count for _, count in self.disturbed)
         return f"{text}; {disturbed} disturbed measurements" if disturbed else text
+
+    def operator_rows(self) -> list[dict[str, Cell]]:
+        """Return every decision about attention by itself as plain values."""
+        return [{"workload": self.workload, **one.row()} for one in self.operators.decisions]
 
     def left_out_rows(self) -> list[dict[str, Cell]]:
         """Return every candidate that was left out as plain values."""
@@ -138,8 +145,8 @@ class Explanation:
     def as_dict(self) -> dict[str, object]:
         """Return everything as plain values, ready for JSON.
 
-        Names: `not_tuned`, `checks` (counts), and the rows of `workloads`, `candidates` and
-        `left_out`.
+        Names: `not_tuned`, `checks` (counts), and the rows of `workloads`, `candidates`,
+        `left_out` and `operators`.
         """
         return {
             "not_tuned": self.not_tuned,
@@ -147,6 +154,7 @@ class Explanation:
             "workloads": self.rows(),
             "candidates": self.candidate_rows(),
             "left_out": self.left_out_rows(),
+            "operators": self.operator_rows(),
         }
 
     def rows(self) -> list[dict[str, Cell]]:
@@ -156,6 +164,10 @@ class Explanation:
     def candidate_rows(self) -> list[dict[str, Cell]]:
         """Return one plain dict per decision and candidate."""
         return [row for workload in self.workloads for row in workload.candidate_rows()]
+
+    def operator_rows(self) -> list[dict[str, Cell]]:
+        """Return one plain dict per decision about attention by itself."""
+        return [row for workload in self.workloads for row in workload.operator_rows()]
 
     def left_out_rows(self) -> list[dict[str, Cell]]:
         """Return one plain dict per decision and candidate that was left out before the search."""
@@ -181,6 +193,7 @@ def _workload_lines(workload: WorkloadExplanation) -> list[str]:
         f"{workload.workload}",
         f"  serves {workload.plan} ({workload.source}, {ratio}, {verified}): {workload.reason}",
     ]
+    lines.extend(f"  {line}" for line in workload.operators.lines())
     if not workload.candidates:
         return lines
     counts = workload.counts()

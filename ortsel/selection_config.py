@@ -154,6 +154,11 @@ def _yes_or_no(_: object, attribute: "Attribute[bool]", value: object) -> None:
         raise UsageError(attribute.name, repr(value), "True or False")
 
 
+def _yes_no_or_none(_: object, attribute: "Attribute[bool | None]", value: object) -> None:
+    if value is not None and not isinstance(value, bool):
+        raise UsageError(attribute.name, repr(value), "True, False or None")
+
+
 def _trusted(value: "Sequence[str]") -> tuple[str, ...]:
     need = "a sequence of Ed25519 public keys, 64 hexadecimal digits each"
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -202,6 +207,10 @@ class SelectionConfig:
     plugins: tuple[PluginLibrary, ...] = field(default=(), converter=_libraries)
     """Execution providers' libraries to try besides those that are registered: names of installed
     packages, paths of shared libraries, or `ortsel.PluginLibrary`."""
+    operator_scope: bool | None = field(default=None, validator=_yes_no_or_none)
+    """Whether attention is decided by itself before the whole model is, on what was cut out of it:
+    what loses there is not tried on the whole. None does so where it is sure to pay, True wherever
+    it can be done, False never."""
     seed: int = field(default=0, validator=_seed)
     """Source of the order of measurements."""
     load: Load = field(default=ONE_AFTER_ANOTHER, converter=as_load)

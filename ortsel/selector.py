@@ -13,7 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Protocol, assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ortsel import telemetry
 from ortsel.fork import starts_over
@@ -48,7 +48,6 @@ from spec.engine.event import (
     Unverifiable,
     Validated,
 )
-from spec.engine.fingerprint import lower_level_fingerprint
 from spec.engine.state import Cause, Held, State, initial_state
 from spec.engine.step import step
 from spec.evidence.order_statistics import median
@@ -106,6 +105,8 @@ class _Context:
     runner: TrialRunner
     policy: Policy
     clock: Callable[[], Moment]
+    early_ns: int = 0
+    """By how much the request's own moment is before it was made."""
 
     def key_text(self, digest: str) -> str:
         """Return the named parts behind a digest, for the store to explain later.
@@ -171,9 +172,29 @@ class Selector:
         except StoreError:
             return False
 
-    def lower_level(self) -> str:
-        """Fingerprint of the decisions below a pipeline that are held now (S12)."""
-        return lower_level_fingerprint(self._state, self._clock())
+    def decides(self, problem: Problem, candidates: tuple[Candidate, ...], reference: int) -> bool:
+        """Whether this question has an answer whose time is not up, held or stored."""
+        key = cache_key(problem, candidates, reference, self.policy).digest
+        until_ns = self.valid_until_ns(key)
+        if self._state.entry(key).settled is not None:
+            return until_ns is None or self._clock().monotonic_ns < until_ns
+        record = self.stored_record(key) if problem.persistent else None
+        return record is not None
+
+    def stored_record(self, key: str, store: Store | None = None) -> Record | None:
+        """Return the record of a key if its time is not up. None where the store fails.
+
+        `store` is another place to look in than this selector's own.
+        """
+        policy = self.policy
+        try:
+            record = (self.store if store is None else store).load(key)
+        except StoreError:
+            return None
+        now = self._clock()
+        if record is None or not record.is_fresh(now, policy.ttl_s, policy.retry_after_s):
+            return None
+        return record
 
     def select(
         self,
@@ -184,11 +205,13 @@ class Selector:
         *,
         nested: bool = False,
         clock: Callable[[], Moment] | None = None,
+        budget_ns: int | None = None,
     ) -> Decision | Failure:
         """Return the one answer to a request. Never waits for another request's trial.
 
         With a `clock` of its own, whose time stands still at times and never runs ahead, a search
-        has its budget of that clock's time; deadlines are its times.
+        has its budget of that clock's time; deadlines are its times. `budget_ns` gives it less than
+        the policy does.
 
         Whatever the runner raises besides `TrialFailedError` (an interrupt, a defect) abandons the
         search, so that nothing stays pending, and is raised on.
@@ -197,9 +220,14 @@ class Selector:
             self._next_request += 1
             request = self._next_request
         clock = clock or self._clock
-        event = Requested(request, clock(), problem, candidates, reference, nested)
+        now = clock()
+        spent_ns = 0 if budget_ns is None else max(0, self.policy.budget_ns - budget_ns)
+        # A budget runs from the moment of its request.
+        asked = Moment(max(0, now.monotonic_ns - spent_ns), now.wall_s)
+        event = Requested(request, asked, problem, candidates, reference, nested)
+        early_ns = now.monotonic_ns - asked.monotonic_ns
         try:
-            answer = self._drive(request, _Context(event, runner, self.policy, clock))
+            answer = self._drive(request, _Context(event, runner, self.policy, clock, early_ns))
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
@@ -281,6 +309,7 @@ class Selector:
         report = self.report(key.digest)
         if report is not None:
             event = context.event
+            report = evolve(report, elapsed_ns=max(0, report.elapsed_ns - context.early_ns))
             telemetry.searched(report, event.candidates[event.reference].name)
             self._log(Searched(self._clock().wall_s, report), key.text)
 

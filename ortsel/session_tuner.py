@@ -20,13 +20,17 @@ from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.fork import keep_for_ever, starts_over
 from ortsel.loaded_model import LoadedModel
+from ortsel.operator_scope.findings import OperatorFindings
+from ortsel.operator_scope.resting import NOTHING, Resting
+from ortsel.operator_scope.scope import OperatorScope, Search, beginning, options_part
 from ortsel.plan import Plan
 from ortsel.provider_caches import cache_folder
 from ortsel.random_operators import random_operators
 from ortsel.ranking_by_records import ranked_by_records
 from ortsel.selection_config import SelectionConfig, SelectionMode
-from ortsel.selector import Selector
+from ortsel.selector import Selector, TrialRunner, read_moment
 from ortsel.selectors import searching
+from ortsel.store.store import Store
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import never
@@ -35,10 +39,12 @@ from ortsel.watch.replay import Round, Served, replay
 from ortsel.watch.served_call import ServedCall
 from ortsel.workload_mapper import WorkloadMapper
 from spec.candidate import Candidate, CandidateSet
-from spec.canonical_json import Json, canonical, digest
+from spec.canonical_json import Json
 from spec.decision import Decision, Source
 from spec.engine.statistics import Statistics
 from spec.failure import Failure, FailureKind
+from spec.keys import key_parts
+from spec.moment import Moment
 from spec.problem import Problem, Scope
 
 if TYPE_CHECKING:
@@ -68,6 +74,21 @@ class Idle:
 
 
 @frozen
+class Question:
+    """What a call asks, and what its candidates rest on."""
+
+    problem: Problem
+    space: SearchSpace
+    resting: Resting
+    findings: OperatorFindings
+
+    @property
+    def candidates(self) -> CandidateSet:
+        """The candidates in the order of their turns, the reference first."""
+        return CandidateSet(Candidate(plan.name) for plan in self.space.plans)
+
+
+@frozen
 class _NotYetError(OrtselError):
     """Only a search could tell, and there must be none now."""
 
@@ -93,6 +114,7 @@ class SessionTuner:
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
         self._explained: dict[Hashable, WorkloadExplanation] = {}
         self._known_space: SearchSpace | None = None
+        self._known_scope: OperatorScope | None = None
         self._random: tuple[str, ...] | None = None
         self._lock = threading.Lock()
         starts_over(self)
@@ -104,6 +126,8 @@ class SessionTuner:
             keep_for_ever(session)
         self._sessions = {}
         self._explained = {}
+        if self._known_scope is not None:
+            self._known_scope.after_fork_in_child()
 
     def plans(self) -> tuple[Plan, ...]:
         """Return the reference and then the candidates, in the order in which they are tried."""
@@ -114,6 +138,12 @@ class SessionTuner:
             facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
             tolerance = self._config.tolerance
             facts = evolve(facts, reduced_precision=tolerance.is_loose, lossy=tolerance.is_lossy)
+            self._known_scope = OperatorScope(
+                self._model,
+                self._selector,
+                self._config.operator_scope,
+                facts.model.attention_nodes,
+            )
             space = candidate_space(self._reference, facts, self._config.candidates)
             own = self._config.candidates is None
             if own and self._config.mode is not SelectionMode.CACHE_ONLY:
@@ -294,7 +324,34 @@ class SessionTuner:
         finally:
             place.release()
 
-    def problem(self, call: Call) -> Problem:
+    def question(self, call: Call, store: Store | None = None) -> Question:
+        """Return the question that a call asks, with what its candidates rest on.
+
+        Nothing is decided for it; `store` is another place to look in than the selector's own.
+        """
+        space = self._space()
+        plain = self._asked(call, space, NOTHING)
+        asked = key_parts(plain.problem, plain.candidates, 0, self._selector.policy)
+        resting = self._scope().known(asked, plain.problem, space, store)
+        return self._asked(call, space, resting) if resting.decisions else plain
+
+    def _scope(self) -> OperatorScope:
+        self._space()
+        assert self._known_scope is not None, "made with the space"
+        return self._known_scope
+
+    def _asked(
+        self,
+        call: Call,
+        space: SearchSpace,
+        resting: Resting,
+        findings: OperatorFindings | None = None,
+    ) -> Question:
+        told = self._scope().told(resting) if findings is None else findings
+        narrowed = resting.narrowed(space)
+        return Question(self._problem(call, narrowed, resting), narrowed, resting, told)
+
+    def _problem(self, call: Call, space: SearchSpace, resting: Resting) -> Problem:
         """Return the question that a call asks, in the named parts of its key."""
         environment = read_environment()
         return Problem(
@@ -303,8 +360,10 @@ class SessionTuner:
             workload=call.workload or self.workload(call.feed, call.output_names, call.calling),
             environment=environment.parts(),
             model=self._content(),
-            options=self._options_part(),
-            lower_level=self._selector.lower_level(),
+            # Naming the providers that ONNX Runtime would have taken anyway changes nothing: the
+            # reference's are those that it reports.
+            options=options_part(space.plans) | resting.options(),
+            lower_level=resting.fingerprint(),
             persistent=not environment.unknown,
         )
 
@@ -323,18 +382,6 @@ class SessionTuner:
         by_name = "session.name_based_layer_assignment" in dict(self._reference.settings.config)
         return self._model.content(node_names=by_name).digest
 
-    def _options_part(self) -> Json:
-        """Return what the user configured.
-
-        Naming the providers that ONNX Runtime would have taken anyway changes nothing: the
-        reference's are those that it reports.
-        """
-        plans = sorted(canonical({plan.name: plan.parts()}) for plan in self.plans())
-        return {
-            "candidates": digest(canonical(plans)),
-            "reference": self._reference.parts(),
-        }
-
     def _random_operators(self) -> tuple[str, ...]:
         """Return the operators of the model that draw random numbers, in any branch of it."""
         if self._random is None:
@@ -348,8 +395,9 @@ class SessionTuner:
             # Runs agree only as long as no branch that draws is taken, which no run can show.
             reason = f"{NONDETERMINISTIC}: the model draws random numbers ({', '.join(drawing)})"
             return reference_for_ever(), WorkloadExplanation.kept(workload, reason)
-        with CallTrials(self._subject(idle), call) as trials:
-            decision = self._select(call, trials, idle)
+        question = self.question(call)
+        with CallTrials(self._subject(idle, question.space.plans), call) as trials:
+            decision, question = self._select(question, call, trials, idle)
             self._model.check_unchanged()
             if isinstance(decision, Failure):
                 explanation = WorkloadExplanation.kept(workload, words(decision))
@@ -358,14 +406,14 @@ class SessionTuner:
             if decision.index != decision.reference_index:
                 if idle is not None:
                     idle.turn.pause()
-                session, obstacle = self._admit(decision, trials)
-            choice, explanation = self._chosen(workload, decision, session, obstacle)
+                session, obstacle = self._admit(decision, question.space, trials)
+            choice, explanation = self._chosen(workload, decision, question, session, obstacle)
             return choice, evolve(explanation, disturbed=trials.disturbed())
 
-    def _subject(self, idle: Idle | None) -> Subject:
+    def _subject(self, idle: Idle | None, plans: tuple[Plan, ...] | None = None) -> Subject:
         return Subject(
             self._model,
-            self.plans(),
+            self.plans() if plans is None else plans,
             self.session_of,
             self._selector.policy.budget_ns,
             self._config.synthetic_feeds,
@@ -380,12 +428,16 @@ class SessionTuner:
             load=self._config.load,
         )
 
-    def _select(self, call: Call, trials: CallTrials, idle: Idle | None) -> Decision | Failure:
-        """Ask the selector; measuring needs the process's one place for searches."""
-        problem = self.problem(call)
-        candidates = CandidateSet(Candidate(plan.name) for plan in self.plans())
+    def _select(
+        self, question: Question, call: Call, trials: CallTrials, idle: Idle | None
+    ) -> tuple[Decision | Failure, Question]:
+        """Ask the selector; measuring needs the process's one place for searches.
+
+        Returns the question too, since a search may first decide about attention by itself.
+        """
+        problem, candidates = question.problem, question.candidates
         if self._config.mode is SelectionMode.CACHE_ONLY:
-            return self._selector.select(problem, candidates, 0, trials)
+            return self._selector.select(problem, candidates, 0, trials), question
         if (
             idle is not None
             and not self._selector.knows(problem, candidates, 0)
@@ -398,24 +450,56 @@ class SessionTuner:
                 raise DisturbedError("another search is under way")
             answer = self._selector.select(problem, candidates, 0, trials, nested=True)
             if isinstance(answer, Decision) and answer.source is Source.NESTED:
-                return evolve(answer, source=Source.BUSY)
-            return answer
+                return evolve(answer, source=Source.BUSY), question
+            return answer, question
         try:
-            if idle is None:
-                return self._selector.select(problem, candidates, 0, trials)
-            patient = PatientTrials(trials, idle.turn)
-            return self._selector.select(problem, candidates, 0, patient, clock=patient.now)
+            runner, clock = _patient(trials, idle)
+            began = clock()
+            if not self._selector.decides(problem, candidates, 0):
+                question = self._with_operators(question, call, trials, idle, clock)
+                trials.offer(question.space.plans)
+            return self._selector.select(
+                question.problem,
+                question.candidates,
+                0,
+                runner,
+                clock=beginning(began, clock),
+            ), question
         finally:
             place.release()
 
+    def _with_operators(
+        self,
+        question: Question,
+        call: Call,
+        trials: CallTrials,
+        idle: Idle | None,
+        clock: Callable[[], Moment],
+    ) -> Question:
+        """Return the question after its attention was decided by itself, where that can pay."""
+        if question.resting.decisions:
+            return question
+        search = Search(
+            call,
+            trials,
+            self._subject(idle),
+            question.problem,
+            question.space,
+            clock,
+            lambda inner: _patient(inner, idle),
+            _nothing if idle is None else idle.turn.check,
+        )
+        resting, findings = self._scope().decide(search)
+        return self._asked(call, self._space(), resting, findings)
+
     def _admit(
-        self, decision: Decision, trials: CallTrials
+        self, decision: Decision, space: SearchSpace, trials: CallTrials
     ) -> tuple["onnxruntime.InferenceSession | None", str | None]:
         """Build the winner in this process, and check it on the call that asked.
 
         Returns its session, or why it cannot serve.
         """
-        plan = self.plans()[decision.index]
+        plan = space.plans[decision.index]
         with self._lock:
             held = plan.name in self._sessions
             full = not held and len(self._sessions) >= MAX_PLANS
@@ -441,12 +525,14 @@ class SessionTuner:
         self,
         workload: str,
         decision: Decision,
+        question: Question,
         session: "onnxruntime.InferenceSession | None",
         obstacle: str | None,
     ) -> tuple[Choice, WorkloadExplanation]:
         searched = decision.source in (Source.TUNED, Source.BYPASSED, Source.MEMORY)
         report = self._selector.report(decision.key) if searched else None
-        explanation = explained(workload, decision, self._space(), obstacle, report)
+        explanation = explained(workload, decision, question.space, obstacle, report)
+        explanation = evolve(explanation, operators=question.findings)
         until_ns = self._selector.valid_until_ns(decision.key)
         if decision.source in (Source.BUSY, Source.NESTED):
             until_ns = later_ns(BUSY_RETRY_S)
@@ -458,6 +544,18 @@ class SessionTuner:
         """Return the session that serves a plan in this process, if there is one."""
         with self._lock:
             return self._sessions.get(plan.name)
+
+
+def _patient(trials: TrialRunner, idle: Idle | None) -> tuple[TrialRunner, Callable[[], Moment]]:
+    """Return trials that wait while somebody asks, in the background, and the time to go by."""
+    if idle is None:
+        return trials, read_moment
+    patient = PatientTrials(trials, idle.turn)
+    return patient, patient.now
+
+
+def _nothing() -> None:
+    """Check nothing: who asked waits for the answer."""
 
 
 def _warn_once(error: TrialsUnavailableError) -> None:

@@ -90,6 +90,13 @@ RARE_VARIANTS: Final[tuple[Variant, ...]] = (
 )
 """The same, for what gains on few machines or against few operators."""
 
+MORE_THAN_ATTENTION: Final = frozenset({"ort-optimizer"})
+"""Of these, rewrites that change what is around attention as well."""
+ATTENTION_REWRITES: Final = (
+    frozenset(variant for variant, *_ in (*VARIANTS, *RARE_VARIANTS)) - MORE_THAN_ATTENTION
+)
+"""Rewrites of attention alone: how they fare does not depend on the rest of a model."""
+
 
 def attention_variant_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
     """Return the reference on the variants of its attention, where they can be built."""

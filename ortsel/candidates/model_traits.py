@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 512 * 2**20
 """Larger files are not looked at: parsing weights takes seconds that a trial spends better."""
 
+ATTENTION: Final = frozenset({"Attention", "GroupQueryAttention", "MultiHeadAttention", "Softmax"})
+
 _ORT_IDENTIFIER: Final = b"ORTM"
 
 
@@ -31,6 +33,9 @@ class ModelTraits:
     """Version of ONNX's own operator set that the model imports; 0 where it imports none."""
     onnx_format: bool | None = None
     """False for ONNX Runtime's own `.ort` format, from which no graph variant can be built."""
+    attention_nodes: int | None = None
+    """Softmaxes and fused attention operators in the graph itself: no fewer than places where
+    attention is computed."""
 
     def may_contain(self, *operator_types: str) -> bool:
         """Whether any of these operator types can be in the model."""
@@ -66,6 +71,7 @@ def read_model_traits(model: str | os.PathLike[str] | bytes) -> ModelTraits:
             (one.version for one in proto.opset_import if one.domain in {"", "ai.onnx"}), default=0
         ),
         onnx_format=True,
+        attention_nodes=sum(node.op_type in ATTENTION for node in proto.graph.node),
     )
 
 

@@ -24,7 +24,6 @@ from ortsel.store import DirectStore, direct_store
 from ortsel.store.errors import CorruptRecordError, NewerRecordError
 from ortsel.store.store import Nearest
 from ortsel.trial.calling import Calling
-from spec.candidate import Candidate, CandidateSet
 from spec.keys import CacheKey, cache_key, key_parts
 from spec.moment import Moment
 from spec.policy import Policy
@@ -91,13 +90,13 @@ def look_up(
     outputs = tuple(output.name for output in session.get_outputs())
     calling = Calling.BOUND_CPU if options.bound else Calling.NUMPY
     call = Call(dict(feeds.arrays), outputs, calling, tuple)
-    problem = tuner.problem(call)
-    candidates = CandidateSet(Candidate(plan.name) for plan in tuner.plans())
-    key = cache_key(problem, candidates, 0, selector.policy)
-    parts = json.loads(key.text)
-    never = _never(path, parts)
     store = direct_store(store_place(options.store))
     try:
+        question = tuner.question(call, store)
+        problem, candidates = question.problem, question.candidates
+        key = cache_key(problem, candidates, 0, selector.policy)
+        parts = json.loads(key.text)
+        never = _never(path, parts)
         record, trouble = _load(store, key)
         nearest = None
         if record is None:

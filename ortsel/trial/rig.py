@@ -249,6 +249,15 @@ class Rig:
             return self._reference_verdict
         return self._candidate_against_reference(plan, deadline_ns)
 
+    def opened(self, plan: Plan, deadline_ns: int) -> SessionDescription:
+        """Start the child of a plan, if it is not there, and describe its session.
+
+        Raises `TrialFailedError`, and `TrialsUnavailableError` where no child can be started.
+        """
+        self._check_open()
+        self._sides.side(plan, deadline_ns)
+        return self.description(plan)
+
     def description(self, plan: Plan) -> SessionDescription:
         """Describe the session of a plan under trial. Raises `UsageError` when it is not."""
         side = self._sides.opened(plan)

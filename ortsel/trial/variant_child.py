@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
+
+from attrs import frozen
 
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.interpreter import worker_command, worker_environment
@@ -37,10 +39,45 @@ def build_variant_in_child(
     is refused, transient when it takes too long or is stopped) and `TrialsUnavailableError` where
     no child can be started.
     """
+    arguments = (variant, str(model), str(target))
+    ended = run_module(MODULE, arguments, deadline_ns, stop_asked)
+    if ended.code is None:
+        what = f"variant not built in {ended.took_ns / SECOND_NS:.1f} s"
+        raise TrialFailedError(variant, Failure(FailureKind.TRANSIENT, "timeout", what))
+    if ended.code or not target.exists():
+        failure = Failure(FailureKind.UNSUPPORTED, "variant-refused", ended.last_words())
+        raise TrialFailedError(variant, failure)
+
+
+@frozen
+class Ended:
+    """How a child ended that runs a module."""
+
+    code: int | None
+    """Exit status; None where it was ended early."""
+    lines: tuple[str, ...]
+    """What it printed."""
+    took_ns: int
+
+    def last_words(self) -> str:
+        """Return the last line that it printed, or its exit status."""
+        return self.lines[-1] if self.lines else f"exit status {self.code}"
+
+
+def run_module(
+    module: str,
+    arguments: Sequence[str],
+    deadline_ns: int | None = None,
+    stop_asked: Callable[[], bool] = never,
+) -> Ended:
+    """Run a module in a child process until it ends, the deadline, or `stop_asked` says so.
+
+    Raises `TrialsUnavailableError` where no child can be started.
+    """
     started_ns = time.monotonic_ns()
     ends_ns = started_ns + LIMIT_S * SECOND_NS
     ends_ns = ends_ns if deadline_ns is None else min(ends_ns, deadline_ns)
-    command = [*worker_command()[:-1], MODULE, variant, str(model), str(target)]
+    command = [*worker_command()[:-1], module, *arguments]
     with (
         tempfile.TemporaryFile() as log,
         subprocess.Popen(
@@ -58,13 +95,7 @@ def build_variant_in_child(
             child.kill()
         log.seek(0)
         lines = log.read().decode(errors="replace").strip().splitlines()
-    if code is None:
-        took_s = (time.monotonic_ns() - started_ns) / SECOND_NS
-        failure = Failure(FailureKind.TRANSIENT, "timeout", f"variant not built in {took_s:.1f} s")
-        raise TrialFailedError(variant, failure)
-    if code or not target.exists():
-        last = lines[-1] if lines else f"exit status {code}"
-        raise TrialFailedError(variant, Failure(FailureKind.UNSUPPORTED, "variant-refused", last))
+    return Ended(code, tuple(lines), time.monotonic_ns() - started_ns)
 
 
 def _end_of(

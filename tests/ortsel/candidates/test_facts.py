@@ -40,7 +40,9 @@ def test_traits_see_into_subgraphs(tmp_path: Path, rows: int | str, dynamic: boo
     model = branching_model(rows)
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
-    expected = ModelTraits(frozenset({"If", "MatMul", "Abs"}), dynamic, 17, onnx_format=True)
+    expected = ModelTraits(
+        frozenset({"If", "MatMul", "Abs"}), dynamic, 17, onnx_format=True, attention_nodes=0
+    )
     assert read_model_traits(path) == read_model_traits(str(path)) == expected
     assert read_model_traits(model.SerializeToString()) == expected
     assert expected.may_contain("Conv", "MatMul")

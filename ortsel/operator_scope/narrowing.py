@@ -1,0 +1,109 @@
+"""From decisions about attention by itself to what is tried on the whole model."""
+
+from fractions import Fraction
+from typing import Final
+
+from attrs import frozen
+
+from ortsel.candidates.search_space import LeftOut
+from ortsel.operator_scope.cutting import CutAttention
+from ortsel.operator_scope.resting import RULE, Resting
+from spec.record import Record
+from spec.report import CandidateReport, Outcome
+
+CLEARLY: Final = Fraction(11, 10)
+"""Of two that are both faster, one that takes this much longer has lost."""
+
+
+@frozen
+class Decided:
+    """One kind of attention with the decision about it."""
+
+    attention: CutAttention
+    record: Record | None
+    """None where the search did not come to its end."""
+    candidates: tuple[CandidateReport, ...] = ()
+    """What the search found, if it was made in this process."""
+
+    def loses(self, name: str, variant: str) -> str:
+        """Return why a plan has no chance against another here; empty where it may have one."""
+        refused = dict(self.attention.refused).get(variant)
+        if refused is not None:
+            return f"refused: {refused}"
+        winner, ratio = self.best()
+        if winner == name:
+            return ""
+        report = next((one for one in self.candidates if one.name == name), None)
+        if report is not None:
+            return _lost(report, winner, ratio)
+        # A record alone says of the others what it says of all: that none was worth a promotion.
+        is_known = self.record is not None and self.record.winner == self.record.reference
+        return "no way of writing it was faster" if is_known else ""
+
+    def best(self) -> tuple[str, Fraction]:
+        """Return the plan that won, or that would have won so far, with its ratio."""
+        if self.record is not None:
+            return self.record.winner, self.record.ratio
+        wins = (Outcome.FASTER, Outcome.PROMOTED)
+        faster = [
+            (one.ratio, one.name)
+            for one in self.candidates
+            if one.outcome in wins and one.ratio is not None
+        ]
+        ratio, name = min(faster, default=(Fraction(1), "reference"))
+        return name, ratio
+
+    def saved_ns(self) -> int:
+        """Return what the best plan saves in one run of the whole model."""
+        _, ratio = self.best()
+        reference_ns = next((one.median_ns or 0 for one in self.candidates[:1]), 0)
+        if self.record is not None:
+            if self.record.winner == self.record.reference:
+                return 0
+            reference_ns = self.record.reference_ns
+        return int(self.attention.instances * reference_ns * (1 - ratio))
+
+
+def _lost(report: CandidateReport, winner: str, best: Fraction) -> str:
+    won = f"against {float(best):.2f} of {winner}"
+    if report.outcome is Outcome.NOT_FASTER:
+        ratio = "" if report.ratio is None else f" ({float(report.ratio):.2f}, {won})"
+        return f"not faster{ratio}"
+    if (
+        report.outcome is Outcome.FASTER
+        and report.ratio is not None
+        and report.ratio >= CLEARLY * best
+    ):
+        return f"less fast ({float(report.ratio):.2f}, {won})"
+    if report.outcome is Outcome.FAILED:
+        return f"failed: {report.reason}"
+    return ""
+
+
+def narrowed_by(decided: tuple[Decided, ...], plans: tuple[tuple[str, str], ...]) -> Resting:
+    """Return what follows for a model with all this attention.
+
+    `plans` are candidates by name, with their variant. One is left out where it loses at every kind
+    of attention, since it rewrites all of them at once; those that win somewhere come first, by the
+    time that they save. Where something is undecided none is left out: what lost comes last.
+    """
+    lost = []
+    for name, variant in plans:
+        reasons = [one.loses(name, variant) for one in decided]
+        if all(reasons):
+            lost.append(LeftOut(name, RULE, "; ".join(dict.fromkeys(reasons))))
+    records = [one.record for one in decided if one.record is not None]
+    if len(records) < len(decided):
+        return Resting(first=winners_first(decided), last=tuple(one.name for one in lost))
+    decisions = sorted((record.key, record.winner) for record in records)
+    return Resting(tuple(decisions), tuple(lost), winners_first(decided))
+
+
+def winners_first(decided: tuple[Decided, ...]) -> tuple[str, ...]:
+    """Return the plans that win anywhere, the one that saves most time first."""
+    saved: dict[str, int] = {}
+    for one in decided:
+        if (gain_ns := one.saved_ns()) > 0:
+            name, _ = one.best()
+            saved[name] = saved.get(name, 0) + gain_ns
+    return tuple(sorted(saved, key=lambda name: (-saved[name], name)))
