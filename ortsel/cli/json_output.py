@@ -67,6 +67,10 @@ def search_document(
             {name: value for name, value in row.items() if name != "workload"}
             for row in _rows(result)
         ],
+        "operators": [
+            {name: value for name, value in row.items() if name != "workload"}
+            for row in explanation.operator_rows()
+        ],
         "store": {
             "path": result.place,
             "stored": result.record is not None,

@@ -25,6 +25,8 @@ def print_search(
         console.print()
         print_text(console, LEGEND, "dim")
         print_text(console, search_words(result), "dim")
+        for line in result.explanation.operators.lines():
+            print_text(console, one_line(line), "dim")
     console.print()
     first, *others = decision_lines(result)
     print_text(console, first, "bold")
