@@ -299,7 +299,10 @@ class CallTrials:
         if cached is not plan:
             with suppress(Exception):
                 return build_session(model, cached)
-        return build_plan_session(model, plan, self._scratch)
+        scratch = None
+        with suppress(OSError):  # a file system that nobody may write to has served so far
+            scratch = self._scratch
+        return build_plan_session(model, plan, scratch)
 
     def _plan(self, candidate: int) -> Plan:
         plan = self._subject.plans[candidate]

@@ -18,15 +18,15 @@ PLACED_BY_CONFIG: Final = "session.model_external_initializers_file_folder_path"
 
 
 def build_plan_session(
-    model: Path | bytes, plan: Plan, scratch: Path
+    model: Path | bytes, plan: Plan, scratch: Path | None
 ) -> "onnxruntime.InferenceSession":
     """Return the session of a plan other than the reference, with large weights mapped.
 
     That is for plans on the CPU: other providers copy weights to memory of their own. `scratch` is
-    where files may lie meanwhile. A model that does not load so is loaded as it is. Raises as
-    `build_session` does.
+    where files may lie meanwhile, None where there is no such place. A model that does not load so
+    is loaded as it is. Raises as `build_session` does.
     """
-    if not _may_map(plan):
+    if scratch is None or not _may_map(plan):
         return build_session(model, plan)
     with mapped_weights(model, scratch) as source:
         if source is not model:

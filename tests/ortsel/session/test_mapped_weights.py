@@ -530,16 +530,12 @@ def test_a_trial_builds_a_candidate_as_it_is_served_and_the_reference_as_it_was(
         gc.unfreeze()
 
 
-@LINUX
-def test_a_candidate_that_is_to_serve_is_mapped(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnx"
-    path.write_bytes(_linear().SerializeToString())
+def _checked(path: Path) -> onnxruntime.InferenceSession:
+    """Return the session that is to serve, compared with the reference on one call."""
     [expected] = onnxruntime.InferenceSession(path).run(None, FEED)
-    reference = evolve(PLAN, name="reference")
-    model = LoadedModel.of(path, time.time_ns())
     subject = Subject(
-        model,
-        (reference, UNPACKED),
+        LoadedModel.of(path, time.time_ns()),
+        (evolve(PLAN, name="reference"), UNPACKED),
         session_of=lambda _: None,
         budget_ns=1,
         synthetic_feeds=False,
@@ -547,11 +543,30 @@ def test_a_candidate_that_is_to_serve_is_mapped(tmp_path: Path) -> None:
         may_build_variants=False,
         variants=VariantCache(None),
     )
-    before = _mapped_files()
     with CallTrials(subject, Call(FEED, ("y",), Calling.NUMPY, lambda: [expected])) as trials:
-        session = trials.check_here(1)  # which compares
-        assert session.get_providers() == ["CPUExecutionProvider"]
+        return trials.check_here(1)
+
+
+@LINUX
+def test_a_candidate_that_is_to_serve_is_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_linear().SerializeToString())
+    before = _mapped_files()
+    session = _checked(path)
     assert _mapped_files() - before
+    del session
+
+
+@LINUX
+def test_a_plan_serves_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_linear().SerializeToString())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    before = _mapped_files()
+    assert _checked(path).run(None, FEED)
+    assert not _mapped_files() - before
 
 
 @LINUX
