@@ -17,11 +17,12 @@ from ortsel.plan import Plan
 from ortsel.plan_session import build_plan_session
 from ortsel.progress import Progress, Stage
 from ortsel.provider_caches import with_caches
-from ortsel.session_builder import build_session
+from ortsel.session_builder import CPU, build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
 from ortsel.trial.rig import CannotVerify, Rig, SessionDescription, Verified
+from ortsel.trial.screening import LEAST_LOOKED_AT, Screened, Undisturbed, screen
 from ortsel.trial.spreading import pause_before_block_ns
 from ortsel.trial.variant_child import build_variant_in_child
 from ortsel.variant_cache import VariantCache, VariantMissingError
@@ -189,6 +190,26 @@ class CallTrials:
         self._subject = evolve(self._subject, plans=plans)
         self._seen.clear()
 
+    def screen(self, left_ns: Callable[[], int], undisturbed: Undisturbed) -> Screened:
+        """Look shortly at every candidate that runs on the processor alone, before any trial.
+
+        Empty where few candidates are to be looked at, and under a load with gaps, where looks take
+        as long as trials. Raises what `undisturbed` does, and `TrialsUnavailableError`.
+        """
+        subject = self._subject
+        looked_at = looked_at_shortly(subject.plans)
+        if len(looked_at) < LEAST_LOOKED_AT or subject.load.gap_ns:
+            return Screened()
+        places = {subject.plans[index].name: index for index in looked_at}
+        return screen(
+            [subject.plans[index] for index in looked_at],
+            self._rig,
+            left_ns,
+            lambda: time.monotonic_ns() + left_ns(),
+            undisturbed,
+            lambda plan: self._tell(Stage.SCREENING, places[plan.name]),
+        )
+
     def reference_session(self, deadline_ns: int) -> SessionDescription:
         """Describe the reference's session in its child, which the search then goes on with.
 
@@ -351,6 +372,25 @@ class CallTrials:
                 self._subject.budget_ns,
             )
         )
+
+
+def looked_at_shortly(plans: Sequence[Plan]) -> list[int]:
+    """Return the positions of candidates that nothing but ONNX Runtime's own processor kernels run.
+
+    They share a child without danger; a file of the user's own is checked before its trial.
+    """
+    return [
+        index
+        for index, plan in enumerate(plans)
+        if index and model_file(plan) is None and _on_cpu_alone(plan)
+    ]
+
+
+def _on_cpu_alone(plan: Plan) -> bool:
+    return all(
+        provider.name == CPU and provider.device is None and provider.library is None
+        for provider in plan.providers or ()
+    )
 
 
 def _limits(subject: Subject) -> TrialLimits:

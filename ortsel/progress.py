@@ -8,6 +8,7 @@ from attrs import frozen
 class Stage(Enum):
     """What is going on with a candidate."""
 
+    SCREENING = "looking at"
     VALIDATING = "validating"
     WARMING = "warming up"
     MEASURING = "measuring"

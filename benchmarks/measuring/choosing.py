@@ -9,6 +9,7 @@ import ortsel
 from benchmarks.measuring.cases import Case, Feed
 from benchmarks.measuring.no_figure import NoFigureError
 from ortsel.candidates import CandidateFacts, candidate_space
+from ortsel.candidates.shortlist import SHORT_LOOK
 from ortsel.explain import WorkloadExplanation
 from ortsel.plan import Plan
 from spec.report import Outcome
@@ -63,6 +64,10 @@ def tuned(case: Case, feed: Feed, budget_s: float, seed: int = 0) -> Choice:
     if not explained.workloads:
         raise NoFigureError(explained.not_tuned or "nothing was decided")
     workload = explained.workloads[0]
-    bad = {one.name for one in workload.candidates if one.outcome in UNUSABLE}
+    bad = {
+        one.name
+        for one in workload.candidates
+        if one.outcome in UNUSABLE and not one.reason.startswith(SHORT_LOOK)
+    }
     plans = tuple(plan for plan in catalogue.plans if plan.name not in bad)
     return Choice(plans, workload.plan, workload, search_s)

@@ -2,27 +2,26 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
+from typing import Final
 
 from spec.candidate import Candidate
 from spec.failure import Failure, FailureKind
 
-UNTRUSTWORTHY = 0.25
-"""Where the reference's own time differed by more from look to look, looks leave out nobody."""
+SHORT_LOOK: Final = "a short look found"
+"""How the reason begins of a candidate that gets no turn for what such a look found."""
 
 
 def shortlist(
     names: Sequence[str],
     looked_at: Collection[str],
-    ratios: Mapping[str, float],
+    ratios: Mapping[str, Fraction],
     failures: Mapping[str, Failure],
-    spread: float,
     min_speedup: Fraction,
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the reference first, in the order of their turns.
 
     `names` are in ranked order, the reference's first; `looked_at` are those that were to be looked
-    at. `ratios` are times over the reference's, as a look found them; `spread` is by what part of
-    itself the reference's own time differed.
+    at. `ratios` are times over the reference's, as a look found them.
 
     Those that nobody was to look at come first, in ranked order: the plans of other devices. Then
     those that were, the fastest first, so that a good rival ends the turns of all that follow; then
@@ -31,7 +30,6 @@ def shortlist(
     """
     reference, *others = names
     limit = (1 + 1 / min_speedup) / 2
-    trusted = spread <= UNTRUSTWORTHY
     kept: list[tuple[float, Candidate]] = []
     out: list[Candidate] = []
     for name in others:
@@ -40,10 +38,10 @@ def shortlist(
             out.append(Candidate(name, ineligible=f"{failure.code}: {failure.detail}"))
         elif ratio is None:
             kept.append((float("inf") if name in looked_at else 0.0, Candidate(name)))
-        elif trusted and ratio > limit:
-            reason = f"a short look at each plan alone found {ratio:.2f} of the reference's time"
+        elif ratio > limit:
+            reason = f"{SHORT_LOOK} {float(ratio):.2f} of the reference's time"
             out.append(Candidate(name, ineligible=reason))
         else:
-            kept.append((ratio, Candidate(name)))
+            kept.append((float(ratio), Candidate(name)))
     kept.sort(key=lambda one: one[0])
     return (Candidate(reference), *(candidate for _, candidate in kept), *out)

@@ -17,6 +17,7 @@ from attrs import frozen
 from ortsel.errors import OrtselError
 from ortsel.trial.errors import TrialsUnavailableError
 from ortsel.trial.frames import FrameError, read_frame, skip_to_magic, write_frame
+from ortsel.trial.freezing import freeze, thaw
 from ortsel.trial.interpreter import (
     PARENT_VARIABLE,
     WORKER_MODULE,
@@ -131,6 +132,7 @@ class Child:
         there is no room for one now, `ChildCutError` at the deadline.
         """
         self._limits = limits
+        self._may_be_stopped = self._is_stopped = False
         self._log = scratch / f"{name}.log"
         self._answers: queue.Queue[object] = queue.Queue()
         command = [*worker_command(module=worker), str(scratch), str(limits.niceness)]
@@ -193,12 +195,28 @@ class Child:
         seconds: float = times.user + times.system
         return int(seconds * SECOND_NS)
 
+    def freeze(self) -> bool:
+        """Stop all its threads until it is asked again; return whether they have stopped.
+
+        False where the system cannot wake it should this process end: then it is not stopped.
+        """
+        if not self._may_be_stopped or os.getpid() != self._owner:
+            return False
+        self._is_stopped = True
+        return freeze(self.pid)
+
+    def _thaw(self) -> None:
+        if self._is_stopped:
+            self._is_stopped = False
+            thaw(self.pid)
+
     def ask(self, command: Command, limit_ns: int, deadline_ns: int) -> Reply:
         """Send a command and return the reply.
 
         Raises `CommandFailedError` when the command raised, and a `ChildError` otherwise; the child
         is dead then.
         """
+        self._thaw()
         try:
             alarm_s = limit_ns // SECOND_NS + ALARM_MARGIN_S
             envelope = Envelope(command, alarm_s, self._limits.park_most_ns)
@@ -218,6 +236,7 @@ class Child:
         """Let it end, or end it; returns when it is gone."""
         if os.getpid() != self._owner:
             return  # a fork of the process that started it
+        self._thaw()
         if self.alive and self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 write_frame(self._process.stdin, envelope_to_json(Envelope(Quit(), 0, 0)))
@@ -255,6 +274,7 @@ class Child:
             raise TrialsUnavailableError(self._in_one_line(error), need) from error
         if not isinstance(hello, Hello):
             raise TrialsUnavailableError(got=f"{hello!r}", need=need)
+        self._may_be_stopped = hello.may_be_stopped
         ours = (onnxruntime.__version__, str(onnxruntime.__file__), str(ortsel.trial.__file__))
         theirs = (hello.onnxruntime_version, hello.onnxruntime_file, hello.ortsel_file)
         if ours != theirs:

@@ -82,6 +82,8 @@ class Hello:
     onnxruntime_version: str
     onnxruntime_file: str
     ortsel_file: str
+    may_be_stopped: bool = False
+    """Whether it is woken when its parent ends, so that the parent may stop it while it waits."""
 
 
 @frozen

@@ -7,6 +7,8 @@ import time
 import weakref
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -38,6 +40,10 @@ KEPT_TIMINGS: Final = 4096
 
 MOST_SPACED_CALLS: Final = 16
 """Each spaced call is timed by itself, so that more of them only take longer."""
+
+LOOKS: Final = 2
+"""Blocks of a short look; one is enough where it shows a difference of more than `NEAR`."""
+NEAR: Final = Fraction(1, 10)
 
 ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
 """The reason of `CannotVerify` where no other feed is valid and has another answer (E7)."""
@@ -232,6 +238,34 @@ class Rig:
             if not timing.disturbed or time.monotonic_ns() >= deadline_ns:
                 return timing.timed.latency_ns
         return self._timed(plan, purpose, deadline_ns).timed.latency_ns
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Let candidates share a child for `look`; there is none of it left afterwards."""
+        with self._sides.sharing_child():
+            yield
+
+    def look(self, plan: Plan, deadline_ns: int) -> Fraction:
+        """Return a candidate's time over the reference's, from a block or two of measurements.
+
+        Nothing is verified, disturbed measurements count, and within `looking` the child has had
+        other sessions before: it orders trials, and is no evidence. Raises as `measure` does.
+        """
+        self._check_open()
+        reference = self._reference
+        if self._reference_latency_ns is None:
+            self._timed(reference, Purpose.WARMUP, deadline_ns)
+        self._timed(plan, Purpose.WARMUP, deadline_ns)
+        ratio, spent_ns = Fraction(1), {reference.name: 0, plan.name: 0}
+        for _ in range(LOOKS):
+            for side in (reference, plan, plan, reference):
+                spent_ns[side.name] += self._timed(
+                    side, Purpose.BASELINE, deadline_ns
+                ).timed.latency_ns
+            ratio = Fraction(max(1, spent_ns[plan.name]), max(1, spent_ns[reference.name]))
+            if abs(ratio - 1) > NEAR:
+                break
+        return ratio
 
     def validate(self, plan: Plan, deadline_ns: int) -> Verdict:
         """Compare a plan's outputs with the reference's, or the reference with itself (E6, E7).

@@ -3,7 +3,8 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,6 +99,9 @@ class Sides:
         self._open: dict[str, Side] = {}
         self._serial = 0
         self._restarts_left = 1
+        self._share_child = False
+        self._spare: Child | None = None
+        """The candidates' child while they share one and none has a session in it."""
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -145,14 +149,18 @@ class Sides:
         return self._tried(plan, asked)
 
     def quiet_beside(self, plan: Plan, limit_ns: int, deadline_ns: int) -> bool:
-        """Wait until the other side's threads sleep; return whether they do.
+        """Bring the other side's threads to rest; return whether they are.
 
-        Done when the sides change and not after each measurement, since it takes a pool some tens
-        of milliseconds to stop.
+        Its process is stopped until it is asked again. Where that cannot be, the side waits until
+        its threads sleep, which takes a pool some tens of milliseconds: so this is done when the
+        sides change and not after each measurement.
         """
         quiet = True
         for other in self.all_open():
             if other.plan == plan or not other.awake:
+                continue
+            if other.child.freeze():
+                other.awake = False
                 continue
             try:
                 quiet &= self.ask(other.plan, Parked, Park(), limit_ns, deadline_ns).parked
@@ -170,6 +178,40 @@ class Sides:
         self._end(side.child)
         if plan != self._reference:  # its first outputs stay what others are compared with
             side.first_outputs.unlink(missing_ok=True)
+
+    @contextmanager
+    def sharing_child(self) -> Iterator[None]:
+        """Let candidates follow each other in one child, for a short look at each.
+
+        No candidate's side is open afterwards: what is tried gets a child of its own.
+        """
+        self._share_child = True
+        try:
+            yield
+        finally:
+            self._share_child = False
+            for side in self.all_open():
+                if side.plan != self._reference:
+                    self.drop(side.plan)
+            if self._spare is not None:
+                self._end(self._spare)
+                self._spare = None
+
+    def _vacate(self, side: Side) -> None:
+        """Make room for the next candidate."""
+        if not self._share_child or not side.child.alive:
+            self.drop(side.plan)
+            return
+        self._open.pop(side.plan.name)
+        side.first_outputs.unlink(missing_ok=True)
+        self._spare = side.child
+
+    def _leave(self, plan: Plan, child: Child) -> None:
+        """Keep a child for the next candidate that could not load one; end it where none shares."""
+        if self._share_child and plan != self._reference and child.alive:
+            self._spare = child
+        else:
+            self._end(child)
 
     def _tried(self, plan: Plan, work: Callable[[], T]) -> T:
         """Do it; turn an error into what it means. A reference that died is restarted once."""
@@ -194,14 +236,21 @@ class Sides:
             return side
         for other in self.all_open():
             if other.plan != self._reference:
-                self.drop(other.plan)
+                self._vacate(other)
+        child = None if plan == self._reference else self._spare
         serial = self._serial = self._serial + 1
         folder = self._resources.folder
-        outer = self._resources.outer
-        child = Child(folder, f"child-{serial}", self._limits, deadline_ns, outer, self._worker)
-        self._resources.children.append(child)
+        if child is None:
+            outer = self._resources.outer
+            child = Child(folder, f"child-{serial}", self._limits, deadline_ns, outer, self._worker)
+            self._resources.children.append(child)
+        elif child is self._spare:
+            self._spare = None
         try:
             side = self._loaded(plan, child, folder / f"first-{serial}.values", deadline_ns)
+        except CommandFailedError:
+            self._leave(plan, child)
+            raise
         except BaseException:
             self._end(child)
             raise

@@ -25,6 +25,7 @@ import numpy as np
 
 from ortsel.trial.calling import Caller, Calling, make_caller
 from ortsel.trial.frames import MAGIC, FrameError, read_frame, write_frame
+from ortsel.trial.freezing import wake_when_parent_ends
 from ortsel.trial.interpreter import PARENT_VARIABLE
 from ortsel.trial.messages import (
     Envelope,
@@ -345,7 +346,11 @@ def _answer_commands(
 
     replies.write(MAGIC)
     hello = Hello(
-        os.getpid(), onnxruntime.__version__, str(onnxruntime.__file__), str(ortsel.trial.__file__)
+        os.getpid(),
+        onnxruntime.__version__,
+        str(onnxruntime.__file__),
+        str(ortsel.trial.__file__),
+        wake_when_parent_ends(),
     )
     write_frame(replies, reply_to_json(hello))
     worker = make_worker()

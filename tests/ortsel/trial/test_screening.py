@@ -1,19 +1,21 @@
+"""A short look at many plans in one child."""
+
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import psutil
 import pytest
 
 from ortsel.plan import Plan, SessionSettings
-from ortsel.trial.calling import Calling
 from ortsel.trial.limits import SECOND_NS, TrialLimits
-from ortsel.trial.screening import SEGMENT, Screened, Subject, screen
-from ortsel.trial.values import write_values
+from ortsel.trial.rig import Rig
+from ortsel.trial.screening import Screened, screen
+from spec.engine.effect import Purpose
 from spec.failure import FailureKind
 from tests.ortsel.trial.models import FEED, REFERENCE, linear
 
-LIMITS = TrialLimits(calls_least=1)
 ALIKE = tuple(
     Plan(f"level {level}", settings=SessionSettings((("graph_optimization_level", level),)))
     for level in (0, 1, 2, 99)
@@ -22,43 +24,58 @@ BROKEN = Plan("broken", settings=SessionSettings(custom_op_libraries=("/no/such/
 
 
 @pytest.fixture
-def subject(tmp_path: Path) -> Subject:
-    feed = tmp_path / "feed.values"
-    write_values(feed, FEED)
-    return Subject(linear(tmp_path / "m.onnx"), feed, ("y",), Calling.NUMPY, tmp_path)
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    model = linear(tmp_path / "m.onnx")
+    limits = TrialLimits(measurement_least_ns=2_000_000)
+    with Rig(model, REFERENCE, [FEED], None, scratch=tmp_path, limits=limits) as rig:
+        yield rig
 
 
 def screened(
-    subject: Subject,
-    plans: tuple[Plan, ...],
-    seconds: float = 60,
-    turn: Callable[[int], None] = lambda _: None,
+    rig: Rig, plans: tuple[Plan, ...], seconds: float = 60, seen: set[int] | None = None
 ) -> Screened:
     ends_ns = time.monotonic_ns() + int(seconds * SECOND_NS)
-    return screen((REFERENCE, *plans), subject, LIMITS, ends_ns, {}, lambda look: look(), turn)
+
+    def left_ns() -> int:
+        return ends_ns - time.monotonic_ns()
+
+    def undisturbed(look: Callable[[], Fraction]) -> Fraction:
+        ratio = look()
+        if seen is not None:
+            seen.update(rig.process_ids().values())
+        return ratio
+
+    return screen(plans, rig, left_ns, lambda: ends_ns, undisturbed, lambda _: None)
 
 
-def test_every_plan_gets_a_ratio_in_one_child_that_is_gone_afterwards(subject: Subject) -> None:
-    children: set[int] = set()
-
-    def turn(_: int) -> None:
-        children.update(one.pid for one in psutil.Process().children())
-
-    before = {one.pid for one in psutil.Process().children()}
-    found = screened(subject, (*ALIKE, BROKEN), turn=turn)
-    assert len(children - before) == 1
-    assert not any(psutil.pid_exists(pid) for pid in children - before)
+def test_every_plan_gets_a_ratio_in_one_child_beside_the_reference_s(rig: Rig) -> None:
+    seen: set[int] = set()
+    found = screened(rig, ALIKE, seen=seen)
     assert set(found.ratios) == {plan.name for plan in ALIKE}
     assert all(ratio > 0 for ratio in found.ratios.values())
-    assert found.spread >= 0
+    assert len(seen) == 2
 
 
-def test_a_plan_that_cannot_be_built_says_why_and_ends_nothing(subject: Subject) -> None:
-    found = screened(subject, (BROKEN, *ALIKE))
-    assert len(ALIKE) >= SEGMENT, "a second look at the reference follows"
+def test_what_is_tried_afterwards_gets_a_child_of_its_own(rig: Rig) -> None:
+    seen: set[int] = set()
+    screened(rig, ALIKE, seen=seen)
+    reference = rig.process_ids()
+    assert set(reference) == {REFERENCE.name}
+    for gone in seen - set(reference.values()):
+        assert not psutil.pid_exists(gone)
+    assert rig.measure(ALIKE[-1], Purpose.WARMUP, time.monotonic_ns() + 60 * SECOND_NS) > 0
+    assert rig.process_ids()[ALIKE[-1].name] not in seen
+
+
+def test_a_plan_that_cannot_be_built_says_why_and_the_next_has_its_child(rig: Rig) -> None:
+    seen: set[int] = set()
+    found = screened(rig, (ALIKE[0], BROKEN, *ALIKE[1:]), seen=seen)
     assert found.failures["broken"].kind is FailureKind.UNSUPPORTED
     assert set(found.ratios) == {plan.name for plan in ALIKE}
+    assert len(seen) == 2
 
 
-def test_without_time_nothing_is_known_of_anybody(subject: Subject) -> None:
-    assert screened(subject, ALIKE, seconds=0).ratios == {}
+def test_without_time_nothing_is_known_of_anybody(rig: Rig) -> None:
+    found = screened(rig, ALIKE, seconds=0)
+    assert not found.ratios
+    assert not found.failures
