@@ -73,7 +73,8 @@ class Choices(dict[Hashable, Choice]):
         """`schedule` says how often the calls that plans serve are looked at; None is never."""
         super().__init__()
         self._schedule = schedule
-        self._lock = threading.Lock()
+        self._past_uses = 0
+        self._lock = threading.RLock()
         starts_over(self)
         REQUESTS.count_in(self)
 
@@ -94,7 +95,8 @@ class Choices(dict[Hashable, Choice]):
         known = self.pop(signature, None)
         choice.uses = max(choice.uses, 0 if known is None else known.uses)
         while len(self) >= most:
-            self.pop(next(iter(self)), None)
+            left = self.pop(next(iter(self)), None)
+            self._past_uses += 0 if left is None else left.uses
         self._watch(choice)
         self[signature] = choice
 
@@ -120,12 +122,12 @@ class Choices(dict[Hashable, Choice]):
         return served
 
     def total_uses(self) -> int:
-        """Return how many calls the choices held now have served."""
-        return sum(choice.uses for choice in list(self.values()))
+        """Return how many calls the choices served so far, those that left included."""
+        return self._past_uses + sum(choice.uses for choice in list(self.values()))
 
     def after_fork_in_child(self) -> None:
         """Go back to the reference; the parent's plans cannot run here, nor be destroyed."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         for choice in self.values():
             keep_for_ever(choice.session)
         self.clear()

@@ -5,6 +5,7 @@ whose threads are gone crashes, so plans of the parent are dropped from use and 
 reference is whatever plain ONNX Runtime's session is after a fork.
 """
 
+import ctypes
 import os
 import weakref
 from typing import Any, Final, Protocol
@@ -19,7 +20,6 @@ class Forkable(Protocol):
 
 
 _known: Final[dict[int, weakref.ref[Any]]] = {}
-_never_destroyed: Final[list[object]] = []
 
 
 def starts_over(subject: Forkable) -> None:
@@ -29,8 +29,11 @@ def starts_over(subject: Forkable) -> None:
 
 
 def keep_for_ever(subject: object) -> None:
-    """Keep an object from being destroyed in this process."""
-    _never_destroyed.append(subject)
+    """Keep an object from being destroyed in this process, its interpreter's end included.
+
+    A list would be emptied then. What nobody gives back is a reference more.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(subject))
 
 
 def _in_child() -> None:

@@ -3,11 +3,25 @@
 import threading
 from typing import Final
 
+from ortsel.fork import starts_over
 from ortsel.native_class import replaced
 from ortsel.selection_config import SelectionConfig, as_config
 from ortsel.selection_environment import process_selection, set_process_selection
 
-_lock: Final = threading.Lock()
+
+class _Names:
+    """Whose turn it is to change the names."""
+
+    def __init__(self) -> None:
+        self.after_fork_in_child()
+        starts_over(self)
+
+    def after_fork_in_child(self) -> None:
+        """The lock may be held by a thread that the child does not have."""
+        self.lock = threading.RLock()
+
+
+_names: Final = _Names()
 
 
 def install(selection: SelectionConfig | None = None) -> None:
@@ -31,7 +45,7 @@ def install(selection: SelectionConfig | None = None) -> None:
     import ortsel
 
     public = [name for name in dir(onnxruntime) if not name.startswith("_")]
-    with _lock:
+    with _names.lock:
         for name in public:
             present, ours = getattr(onnxruntime, name), getattr(ortsel, name)
             if present is not ours:
@@ -48,7 +62,7 @@ def uninstall() -> None:
 
     import ortsel
 
-    with _lock:
+    with _names.lock:
         for name, native in list(replaced.items()):
             if getattr(onnxruntime, name) is getattr(ortsel, name):
                 setattr(onnxruntime, name, native)

@@ -137,7 +137,7 @@ class Selector:
         self._searches = searches
         self._clock = clock
         self._state = initial_state(policy)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._next_request = 0
         starts_over(self)
 
@@ -281,7 +281,7 @@ class Selector:
 
     def after_fork_in_child(self) -> None:
         """Start over: the parent's lock, searches and checks are not this process's."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._state = initial_state(self.policy)
 
     def _drive(self, request: int, context: _Context) -> Decision | Failure:

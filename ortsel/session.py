@@ -38,8 +38,6 @@ from ortsel.workload import run_signature
 from ortsel.workload_mapper import WorkloadMapper
 from spec.engine.statistics import Statistics
 
-log = logging.getLogger("ortsel")
-
 
 @frozen(eq=False)
 class _Connection:
@@ -91,8 +89,9 @@ class InferenceSession(onnxruntime.InferenceSession):
         super().__init__(path_or_bytes, sess_options, providers, provider_options, **kwargs)
         config = self._ortsel_config
         if config.workload_values or config.shape_buckets is not None:
-            WorkloadMapper(config.shape_buckets, config.workload_values).check(self.get_inputs())
-        config.tolerance.check(output.name for output in self.get_outputs())
+            WorkloadMapper(config.shape_buckets, config.workload_values).check(super().get_inputs())
+        # ONNX Runtime's own: a subclass may not be ready for a call before its constructor is.
+        config.tolerance.check(output.name for output in super().get_outputs())
         self._ortsel_connect(providers, provider_options, kwargs.get("disabled_optimizers") or ())
 
     def run(
@@ -190,15 +189,49 @@ class InferenceSession(onnxruntime.InferenceSession):
             REQUESTS.end(token)
             raise
 
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, Any],
+        run_options: Any = None,
+    ) -> Any:
+        """Compute the outputs, as `onnxruntime.InferenceSession.run_with_ort_values` does."""
+        REQUESTS.note()
+        return super().run_with_ort_values(output_names, input_dict_ort_values, run_options)
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: Any,
+        feed_names: Any,
+        feeds: Any,
+        fetch_names: Any,
+        fetches: Any,
+        fetch_devices: Any,
+    ) -> None:
+        """Compute, as `onnxruntime.InferenceSession.run_with_ortvaluevector` does."""
+        REQUESTS.note()
+        super().run_with_ortvaluevector(
+            run_options, feed_names, feeds, fetch_names, fetches, fetch_devices
+        )
+
     def io_binding(self) -> IOBinding:
         """Return a binding for `run_with_iobinding`."""
         return IOBinding(self)
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
         """Build the session anew with other providers, as ONNX Runtime does, and decide anew."""
-        self._ortsel_connection = None
+        connection, obstacle = self._ortsel_connection, self._ortsel_obstacle
+        self._ortsel_disconnect("set_providers is building the session anew")
         self._ortsel_loading_ns = time.time_ns()
-        super().set_providers(providers, provider_options)
+        native = self._sess
+        try:
+            super().set_providers(providers, provider_options)
+        except BaseException as error:
+            if self._sess is native and native is not None:  # refused before anything was done
+                self._ortsel_connection, self._ortsel_obstacle = connection, obstacle
+            else:
+                self._ortsel_obstacle = f"set_providers failed: {type(error).__name__}: {error}"
+            raise
         self._ortsel_connect(providers, provider_options, ())
 
     def explain(self) -> Explanation:
@@ -252,15 +285,15 @@ class InferenceSession(onnxruntime.InferenceSession):
             self._ortsel_obstacle = self._ortsel_find_obstacle(providers)
             if not self._ortsel_obstacle:
                 reference = reference_plan(
-                    self.get_providers(),
+                    super().get_providers(),
                     providers,
                     provider_options,
                     self._ortsel_options,
                     disabled_optimizers,
                 )
                 self._ortsel_connection = self._ortsel_connected(reference)
-        except Exception as error:
-            log.exception("ortsel: never tuned", extra={"ortsel_event": "never-tuned"})
+        except Exception as error:  # noqa: BLE001
+            telemetry.unexpected("a session is never tuned", error)
             self._ortsel_obstacle = f"{type(error).__name__}: {error}"
         if self._ortsel_obstacle and self._ortsel_config.mode is not SelectionMode.DISABLED:
             reason = self._ortsel_obstacle
@@ -282,7 +315,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         selector = selector_for(config.effective_policy(), config.store, config.trusted_keys)
         tuner = SessionTuner(model, reference, config, selector)
         give_back_free_memory(model.size_bytes())
-        names = [output.name for output in self.get_outputs()]
+        names = [output.name for output in super().get_outputs()]
         schedule = schedule_of(config)
         choices, waiting, watch = Choices(schedule), None, None
         if schedule is not None:
@@ -405,6 +438,7 @@ class InferenceSession(onnxruntime.InferenceSession):
             return
         if self._ortsel_config.workload_values:
             # What is bound is looked up without its values, which the caller may change in place.
+            REQUESTS.note()
             super().run_with_iobinding(binding)
             reason = WorkloadExplanation.kept("a bound run", "never tuned with workload_values")
             tuner.note(signature, reason)
@@ -456,5 +490,5 @@ class InferenceSession(onnxruntime.InferenceSession):
 
 
 for _entry in (InferenceSession, onnxruntime.InferenceSession):
-    for _name in ("run", "run_with_iobinding", "run_with_ort_values"):
+    for _name in ("run", "run_with_iobinding", "run_with_ort_values", "run_with_ortvaluevector"):
         REQUESTS.enter_through(getattr(_entry, _name).__code__)

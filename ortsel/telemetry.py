@@ -27,6 +27,8 @@ log: Final = logging.getLogger("ortsel")
 
 MOST_REMEMBERED: Final = 1024
 """Warnings that are known to have been given; the oldest is given again."""
+MOST_TEXT: Final = 500
+"""Characters of an error in a warning; some of ONNX Runtime's quote whole graphs."""
 METER: Final = "ortsel"
 SEARCH_BOUNDARIES_S: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
@@ -44,6 +46,20 @@ def warn_once(subject: str, event: str, message: str, **fields: Cell) -> None:
     tell(level, event, message, **fields)
 
 
+def unexpected(what: str, error: Exception) -> None:
+    """Tell once, in one line, of an error that nobody foresaw; where it was is for debugging.
+
+    What a program without logging is told, Python prints, and a traceback there helps nobody.
+    """
+    got = f"{type(error).__name__}: {error}"
+    one_line = " ".join(got.split())[:MOST_TEXT]
+    message = f"{what}: {one_line}; requests are not affected; this is a fault worth reporting"
+    is_new = _given.is_new(f"unexpected-error\0{what}\0{one_line}")
+    level = logging.ERROR if is_new else logging.DEBUG
+    tell(level, "unexpected-error", message, error=one_line)
+    log.debug("ortsel: %s", what, exc_info=error)
+
+
 class _Given:
     """The warnings that were given. Safe for many threads."""
 
@@ -54,7 +70,7 @@ class _Given:
 
     def after_fork_in_child(self) -> None:
         """The lock may be held by a thread that the child does not have."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def is_new(self, subject: str) -> bool:
         with self._lock:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from attrs import define
 
+from ortsel import telemetry
 from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.requests import REQUESTS, Requests
 from ortsel.background.turn import Turn
@@ -33,6 +34,8 @@ RETRY_FIRST_NS: Final = 5 * SECOND_NS
 RETRY_LAST_NS: Final = 600 * SECOND_NS
 """A task that requests keep disturbing is tried again after the first time, doubled each time up to
 the last one."""
+LEAST_PRUNED: Final = 64
+"""Work of owners that died is looked for from so many on, and then whenever it has doubled."""
 
 Task: TypeAlias = Callable[[Turn], object]
 
@@ -82,12 +85,14 @@ class IdleWork:
 
     def after_fork_in_child(self) -> None:
         """Start over: the thread and its work are the parent's."""
-        self._lock = threading.Lock()
+        # Taken again by a signal handler, or by a finalizer, that makes a call in the middle.
+        self._lock = threading.RLock()
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._work: list[_Work] = []
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._serial = 0
+        self._most_work = LEAST_PRUNED
         self.active_ns = 0
         """Processing time of all searches so far, waiting left out."""
 
@@ -109,20 +114,22 @@ class IdleWork:
         """
         with self._lock:
             self._serial += 1
+            if len(self._work) >= self._most_work:  # while requests come, nobody else forgets them
+                self._forget_the_dead()
             reference = weakref.ref(owner, self._owner_died)
             serial = self._serial
             self._work.append(
                 _Work(reference, task, not_before_ns, idle_ns, weight, serial, is_search)
             )
             self._start()
-        self._wake.put(None)
+        self._rouse()
 
     def stop(self) -> None:
         """End the thread for good; returns when it has cleaned up, or after `STOP_S`."""
         with self._lock:
             self._stopping = True
             thread = self._thread
-        self._wake.put(None)
+        self._rouse()
         if thread is not None and thread is not threading.current_thread():
             thread.join(STOP_S)
 
@@ -132,7 +139,16 @@ class IdleWork:
 
     def _owner_died(self, _: object) -> None:
         # From whichever thread collects garbage, with whatever it holds: no lock here.
-        self._wake.put(None)
+        self._rouse()
+
+    def _rouse(self) -> None:
+        # One is enough, and a burst of shapes must not keep the thread awake once for each.
+        if self._wake.empty():
+            self._wake.put(None)
+
+    def _forget_the_dead(self) -> None:
+        self._work = [work for work in self._work if work.owner() is not None]
+        self._most_work = max(LEAST_PRUNED, 2 * len(self._work))
 
     def _start(self) -> None:
         if self._thread is None and not self._stopping:
@@ -147,7 +163,7 @@ class IdleWork:
     def _run(self) -> None:
         while True:
             with self._lock:
-                self._work = [work for work in self._work if work.owner() is not None]
+                self._forget_the_dead()
                 if self._stopping or not self._work:
                     self._thread = None
                     return
@@ -176,7 +192,7 @@ class IdleWork:
             self._work.remove(best)
         self._perform(best, waiting.seen)
 
-    def _perform(self, work: _Work, seen: int | None) -> None:
+    def _perform(self, work: _Work, seen: tuple[int, int] | None) -> None:
         turn = Turn(self._requests, work.idle_ns, self._sleep, lambda: self._obstacle(work), seen)
         try:
             work.task(turn)
@@ -189,8 +205,8 @@ class IdleWork:
             work.not_before_ns = time.monotonic_ns() + later_ns
             with self._lock:
                 self._work.append(work)
-        except Exception:
-            log.exception("ortsel: background work failed; requests are not affected")
+        except Exception as error:  # noqa: BLE001
+            telemetry.unexpected("background work failed", error)
         finally:
             if work.is_search:
                 self.active_ns += turn.active_ns

@@ -33,6 +33,7 @@ class Requests:
         self._serial = itertools.count()
         self._others = itertools.count()
         self._noted = 0
+        self._died = 0
         starts_over(self)
 
     def after_fork_in_child(self) -> None:
@@ -42,7 +43,12 @@ class Requests:
     def count_in(self, uses: Uses) -> None:
         """Count the calls of `uses` as long as it lives."""
         identity = id(uses)
-        self._counted[identity] = weakref.ref(uses, lambda _: self._counted.pop(identity, None))
+
+        def died(_: object) -> None:
+            self._counted.pop(identity, None)
+            self._died += 1
+
+        self._counted[identity] = weakref.ref(uses, died)
 
     def enter_through(self, code: CodeType) -> None:
         """Take every thread with a frame of this code for one that makes a call."""
@@ -63,16 +69,18 @@ class Requests:
         """Hear that such a call is over."""
         self._asynchronous.pop(token, None)
 
-    def seen(self) -> int:
-        """Return a number that changes whenever a call begins.
+    def seen(self) -> tuple[int, int]:
+        """Return a value that changes whenever a call begins.
 
-        Not a count of calls: it may also change when a session is destroyed.
+        Not a count of calls: it also changes when a session is destroyed, which takes its count
+        with it. That is told apart, so that as many calls elsewhere do not make up for it.
         """
+        died = self._died
         total = self._noted
         for reference in list(self._counted.values()):
             uses: Uses | None = reference()
             total += 0 if uses is None else uses.total_uses()
-        return total
+        return died, total
 
     def under_way(self) -> bool:
         """Whether a thread other than the one that asks is in a call now."""

@@ -7,6 +7,7 @@ request. All copies of a process together are bounded.
 import threading
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -36,13 +37,15 @@ class Snapshots:
     """The snapshots that are alive. Safe for many threads."""
 
     def __init__(self) -> None:
-        self._alive: weakref.WeakSet[Snapshot] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        # No WeakSet: one that is asked for its members must not get others meanwhile, be it from
+        # another thread or from a signal handler that makes a call.
+        self._alive: dict[int, weakref.ref[Snapshot]] = {}
+        self._lock = threading.RLock()
         starts_over(self)
 
     def after_fork_in_child(self) -> None:
         """The lock may be held by a thread that the child does not have."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def take(self, feed: Arrays, most_bytes: int, *, owned: bool = False) -> Snapshot | None:
         """Return a copy, or None where all copies together would be more than `most_bytes`.
@@ -54,12 +57,19 @@ class Snapshots:
             if size_bytes + self.held_bytes() > most_bytes:
                 return None
             snapshot = Snapshot(feed, size_bytes, owned=owned)
-            self._alive.add(snapshot)
+            identity = id(snapshot)
+            forget = partial(_forget, self._alive, identity)
+            self._alive[identity] = weakref.ref(snapshot, forget)
             return snapshot
 
     def held_bytes(self) -> int:
         """Return how much memory the living snapshots take."""
-        return sum(snapshot.size_bytes for snapshot in list(self._alive))
+        found = [reference() for reference in list(self._alive.values())]
+        return sum(snapshot.size_bytes for snapshot in found if snapshot is not None)
+
+
+def _forget(alive: dict[int, "weakref.ref[Snapshot]"], identity: int, _: object) -> None:
+    alive.pop(identity, None)
 
 
 def feed_bytes(feed: Arrays) -> int:

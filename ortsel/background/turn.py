@@ -22,7 +22,7 @@ class Turn:
         idle_ns: int,
         sleep: Callable[[int], None],
         obstacle: Callable[[], str],
-        seen: int | None = None,
+        seen: tuple[int, int] | None = None,
     ) -> None:
         self._requests = requests
         self._idle_ns = idle_ns
@@ -86,5 +86,5 @@ class Turn:
         reason = f"requests came during each of {attempts} attempts"
         raise DisturbedError(reason)
 
-    def _is_quiet_since(self, seen: int | None) -> bool:
+    def _is_quiet_since(self, seen: tuple[int, int] | None) -> bool:
         return self._requests.seen() == seen and not self._requests.under_way()

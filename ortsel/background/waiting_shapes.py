@@ -1,11 +1,11 @@
 """One session's shapes that wait for the background to decide about them."""
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ortsel import telemetry
 from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.idle_work import IDLE_WORK, SECOND_NS, IdleWork, Task
 from ortsel.background.snapshots import SNAPSHOTS, Snapshot, feed_bytes
@@ -19,8 +19,6 @@ from ortsel.fork import starts_over
 from ortsel.selection_config import SelectionConfig
 from ortsel.session_tuner import Idle, SessionTuner
 from ortsel.trial.calling import Calling
-
-log = logging.getLogger("ortsel")
 
 NO_ROOM_RETRY_S: Final = 60
 """When a shape whose inputs found no room asks again."""
@@ -55,7 +53,7 @@ class WaitingShapes:
 
     def after_fork_in_child(self) -> None:
         """Forget what the parent's background was to do."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._queued: set[Hashable] = set()
 
     def ask(
@@ -78,9 +76,9 @@ class WaitingShapes:
             return self._meanwhile(uses)
         try:
             return self._queue(signature, uses, feed, names, calling)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             if not isinstance(error, OrtselError):
-                log.exception("ortsel: a shape keeps the reference; requests are not affected")
+                telemetry.unexpected("a shape keeps the reference", error)
             self._queued.discard(signature)
             self._tuner.note(signature, WorkloadExplanation.kept("a call", str(error)))
             return self._for_ever()
@@ -93,6 +91,10 @@ class WaitingShapes:
         names: tuple[str, ...],
         calling: Calling,
     ) -> Choice:
+        if len(self._queued) > self._config.max_shapes:
+            # More would wait than have a choice, each with a copy of its inputs.
+            self._queued.discard(signature)
+            return Choice(None, later_ns(NO_ROOM_RETRY_S), self._run, uses=uses)
         workload = self._tuner.workload(feed, names, calling)
         owned = calling is not Calling.NUMPY
         snapshot = SNAPSHOTS.take(feed, self._config.snapshot_bytes, owned=owned)

@@ -45,7 +45,7 @@ class Sampling:
 
     def __init__(self, schedule: WatchSchedule, now_ns: int) -> None:
         self._schedule = schedule
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._claimed = False
         self._gap = 1
         self._last_use: int | None = None
