@@ -1,11 +1,13 @@
 """Cutting the attention of a model out in a child process, with what enters it and its variants.
 
-Run as `python -m ortsel.operator_scope.cutting ORDER FOLDER VARIANT...`. The child loads the model,
-runs it once, and writes one small model for each kind of attention that it has; the process that
-serves reads a list.
+Run as `python -m ortsel.operator_scope.cutting ORDER FOLDER NICENESS VARIANT...`. The child loads
+the model, runs it once, and writes one small model for each kind of attention that it has; the
+process that serves reads a list.
 """
 
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -94,6 +96,7 @@ def cut_in_child(
     folder: Path,
     deadline_ns: int,
     stop_asked: Callable[[], bool] = never,
+    niceness: int = 0,
 ) -> tuple[CutAttention, ...]:
     """Return each kind of attention in a model, in files of `folder`, which must be there.
 
@@ -106,7 +109,8 @@ def cut_in_child(
     load = Load(reference, str(model), False, "", Calling.NUMPY, (), (str(feed_file),))
     order = folder / ORDER
     order.write_text(json.dumps(envelope_to_json(Envelope(load, 0, 0))))
-    ended = run_module(MODULE, (str(order), str(folder), *variants), deadline_ns, stop_asked)
+    arguments = (str(order), str(folder), str(niceness), *variants)
+    ended = run_module(MODULE, arguments, deadline_ns, stop_asked)
     if ended.code is None:
         what = f"attention not cut out in {ended.took_ns / SECOND_NS:.1f} s"
         raise TrialFailedError(MODULE, Failure(FailureKind.TRANSIENT, "timeout", what))
@@ -234,9 +238,18 @@ def _written(
     )
 
 
+def _give_way(niceness: int) -> None:
+    if niceness and hasattr(os, "nice"):
+        os.nice(niceness)
+        with contextlib.suppress(OSError):
+            # A session of its own may be a group of its own, inside which alone `nice` counts.
+            Path("/proc/self/autogroup").write_text(str(niceness))
+
+
 def main(arguments: list[str]) -> int:
     """Carry out an order in this process; an error goes to stderr, one line."""
-    order, folder, *variants = arguments
+    order, folder, niceness, *variants = arguments
+    _give_way(int(niceness))
     envelope = envelope_from_json(json.loads(Path(order).read_text()))
     load = envelope.command
     assert isinstance(load, Load), "the order is a file of ours"

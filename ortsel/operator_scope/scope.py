@@ -31,10 +31,12 @@ from ortsel.operator_scope.resting import (
 from ortsel.operator_scope.worth import Side, saved_ns, spent_ns
 from ortsel.plan import Plan
 from ortsel.selector import Selector, TrialRunner
+from ortsel.session_builder import CPU
 from ortsel.store.store import Store
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import SECOND_NS
+from ortsel.trial.memory import available_memory_bytes
 from ortsel.trial.rig import CannotVerify, Verified
 from ortsel.trial.values import read_values
 from ortsel.variant_cache import VariantCache
@@ -57,6 +59,9 @@ SHARE: Final = 3
 """One part in so many of a search's budget may go to attention by itself."""
 CUTTING_SHARE: Final = 6
 """One part in so many may go to cutting it out."""
+COPIES: Final = 5
+"""Of a model, that are held for a moment while attention is cut out: two as it is read, one with
+more outputs, its session, and the reference's in another child."""
 MOST_REMEMBERED: Final = 256
 """Workloads of which a session remembers what their candidates rest on."""
 
@@ -78,6 +83,8 @@ class Search:
     """Its time, which stands still while it waits."""
     patient: Callable[[TrialRunner], tuple[TrialRunner, Clock]]
     """Gives trials that wait where its own would, and their time."""
+    pause: Callable[[], None]
+    """Returns when nobody asks anything."""
     check: Callable[[], None]
     """Raises where nobody wants it any more."""
 
@@ -115,7 +122,7 @@ class OperatorScope:
         `asked` are the parts of its key if they rest on nothing. A decision that rests on nothing
         is preferred, where there is one.
         """
-        if self._obstacle(problem, space):
+        if self._few or not problem.persistent or len(attention_plans(space)) < LEAST_VARIANTS:
             return NOTHING
         place = self._selector.store if store is None else store
         workload = canonical(problem.workload)
@@ -177,11 +184,18 @@ class OperatorScope:
             return ""
         if len(attention_plans(space)) < LEAST_VARIANTS:
             return ""
+        if any(one.name != CPU for one in space.plans[0].providers or ()):
+            # Alone, it would pay for copies between device and host that it never makes inside.
+            return "the session's own plan is not on the CPU alone"
         return None if problem.persistent else "the environment is not known in full"
 
     def _decided(self, search: Search) -> tuple[Resting, OperatorFindings]:
         plans = attention_plans(search.space)
         budget_ns = self._selector.policy.budget_ns
+        if (need := COPIES * self._model_bytes()) > (got := available_memory_bytes()):
+            reason = f"got {got >> 20} MiB of memory, need {need >> 20} to cut it out"
+            return NOTHING, OperatorFindings(reason=reason)
+        search.pause()
         deadline_ns = time.monotonic_ns() + budget_ns // CUTTING_SHARE
         whole, alone = self._sides(search.trials, deadline_ns)
         worth_ns = saved_ns(len(plans), whole)
@@ -189,7 +203,8 @@ class OperatorScope:
             return NOTHING, OperatorFindings(reason=reason)
         folder = search.trials.scratch / "attention"
         folder.mkdir()
-        search.check()
+        search.pause()
+        deadline_ns = time.monotonic_ns() + budget_ns // CUTTING_SHARE
         cut = cut_in_child(
             search.trials.model_path,
             search.space.plans[0],
@@ -198,6 +213,7 @@ class OperatorScope:
             folder,
             deadline_ns,
             search.subject.stop_asked,
+            search.subject.niceness,
         )
         rewritten = [one for one in cut if len(one.variants) >= LEAST_VARIANTS]
         if not rewritten or any(len(one.variants) == 1 for one in cut):
@@ -212,10 +228,16 @@ class OperatorScope:
     def _sides(self, trials: CallTrials, deadline_ns: int) -> tuple[Side, Side]:
         """Return what trials of the whole model and of one attention cost."""
         session = trials.reference_session(deadline_ns)
-        source = self._model.source
-        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        size = self._model_bytes()
         whole = Side(session.first_call_ns, session.creation_ns, rewrites=True, weight_bytes=size)
         return whole, Side(session.first_call_ns // LEAST_INSTANCES)
+
+    def _model_bytes(self) -> int:
+        source = self._model.source
+        if isinstance(source, bytes):
+            return len(source)
+        files = (source, *(source.parent / name for name in self._model.content().external))
+        return sum(file.stat().st_size for file in files)
 
     def _too_dear(self, worth_ns: int, cost_ns: int, budget_ns: int) -> str:
         if self._asked_for:

@@ -163,7 +163,14 @@ def test_an_explanation_is_text_a_dict_and_rows(tmp_path: Path) -> None:
     session.run(None, wasteful_feed())
     explanation = session.explain()
     everything = explanation.as_dict()
-    assert set(everything) == {"not_tuned", "checks", "workloads", "candidates", "left_out"}
+    assert set(everything) == {
+        "not_tuned",
+        "checks",
+        "workloads",
+        "candidates",
+        "left_out",
+        "operators",
+    }
     assert everything["workloads"] == explanation.rows()
     [row] = explanation.rows()
     assert set(row) >= {"workload", "plan", "source", "verified", "ratio", "reason", "key"}
