@@ -3,6 +3,8 @@
 import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
@@ -11,8 +13,9 @@ from ortsel import telemetry
 from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.patient_trials import PatientTrials
 from ortsel.background.turn import Turn
-from ortsel.call_trials import Call, CallTrials, Subject
+from ortsel.call_trials import Call, CallTrials, Subject, looked_at_shortly
 from ortsel.candidates import CandidateFacts, SearchSpace, candidate_space
+from ortsel.candidates.shortlist import shortlist
 from ortsel.choice import Choice, later_ns, reference_for_ever
 from ortsel.decision_words import explained, missed, waiting, words
 from ortsel.environment import read_environment
@@ -23,7 +26,7 @@ from ortsel.loaded_model import LoadedModel
 from ortsel.operator_scope.findings import OperatorFindings
 from ortsel.operator_scope.resting import NOTHING, Resting
 from ortsel.operator_scope.scope import OperatorScope, Search, beginning, options_part
-from ortsel.plan import Plan
+from ortsel.plan import Plan, Shapes, sorted_shapes
 from ortsel.provider_caches import cache_folder
 from ortsel.random_operators import random_operators
 from ortsel.ranking_by_records import ranked_by_records
@@ -34,6 +37,7 @@ from ortsel.store.store import Store
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import never
+from ortsel.trial.screening import Screened
 from ortsel.variant_cache import VariantMissingError, variant_cache
 from ortsel.watch.replay import Round, Served, replay
 from ortsel.watch.served_call import ServedCall
@@ -50,10 +54,16 @@ from spec.problem import Problem, Scope
 if TYPE_CHECKING:
     import onnxruntime
 
-log = logging.getLogger("ortsel")
-
 MAX_PLANS: Final = 1
-"""Plan sessions alive beside the reference. Each holds the model's weights once more."""
+"""Sessions of plans for any shape alive beside the reference. Each holds the model's weights once
+more, but for those that are mapped."""
+MAX_SHAPE_PLANS: Final = 1
+"""The same of plans that are made for one shape, counted apart: a shape's own small gain is not to
+keep out what every shape gains from."""
+MAX_SPACES: Final = 64
+"""Shapes whose candidates are remembered; they are made again within some milliseconds."""
+SCREENING_SHARE: Final = 3
+"""What part of a search's budget short looks at its candidates may take, at most."""
 NONDETERMINISTIC: Final = "reference_nondeterministic"
 BUSY_RETRY_S: Final = 1
 """When a shape that found another search under way asks again."""
@@ -81,11 +91,33 @@ class Question:
     space: SearchSpace
     resting: Resting
     findings: OperatorFindings
+    hopeless: Mapping[str, str] = MappingProxyType({})
+    """Why candidates get no turn in this search, by name, after a short look at them."""
 
     @property
     def candidates(self) -> CandidateSet:
         """The candidates in the order of their turns, the reference first."""
-        return CandidateSet(Candidate(plan.name) for plan in self.space.plans)
+        return CandidateSet(
+            Candidate(plan.name, ineligible=self.hopeless.get(plan.name, ""))
+            for plan in self.space.plans
+        )
+
+    def shortlisted(self, screened: Screened, min_speedup: Fraction) -> "Question":
+        """Return the question with its candidates in the order that a short look suggests."""
+        plans = {plan.name: plan for plan in self.space.plans}
+        names = tuple(plans)
+        found = shortlist(
+            names,
+            {names[index] for index in looked_at_shortly(self.space.plans)},
+            screened.ratios,
+            screened.failures,
+            min_speedup,
+        )
+        return evolve(
+            self,
+            space=evolve(self.space, plans=tuple(plans[one.name] for one in found)),
+            hopeless={one.name: one.ineligible for one in found if one.ineligible},
+        )
 
 
 @frozen
@@ -112,16 +144,19 @@ class SessionTuner:
         self.mapper = WorkloadMapper(config.shape_buckets, config.workload_values, config.load)
         """How calls are told apart, in tuning and in serving alike."""
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._for_one_shape: set[str] = set()
+        """Names of plans whose sessions take one shape alone."""
         self._explained: dict[Hashable, WorkloadExplanation] = {}
-        self._known_space: SearchSpace | None = None
+        self._known_facts: CandidateFacts | None = None
+        self._spaces: dict[tuple[Shapes, bool], SearchSpace] = {}
         self._known_scope: OperatorScope | None = None
         self._random: tuple[str, ...] | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         starts_over(self)
 
     def after_fork_in_child(self) -> None:
         """Start over; the parent's plans are of no use here and must not be destroyed."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         for session in self._sessions.values():
             keep_for_ever(session)
         self._sessions = {}
@@ -129,12 +164,9 @@ class SessionTuner:
         if self._known_scope is not None:
             self._known_scope.after_fork_in_child()
 
-    def plans(self) -> tuple[Plan, ...]:
-        """Return the reference and then the candidates, in the order in which they are tried."""
-        return self._space().plans
-
-    def _space(self) -> SearchSpace:
-        if self._known_space is None:
+    def _facts(self) -> CandidateFacts:
+        """Return what no call changes; read at the first need, since it takes a while."""
+        if self._known_facts is None:
             facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
             tolerance = self._config.tolerance
             facts = evolve(facts, reduced_precision=tolerance.is_loose, lossy=tolerance.is_lossy)
@@ -144,12 +176,31 @@ class SessionTuner:
                 self._config.operator_scope,
                 facts.model.attention_nodes,
             )
-            space = candidate_space(self._reference, facts, self._config.candidates)
-            own = self._config.candidates is None
-            if own and self._config.mode is not SelectionMode.CACHE_ONLY:
-                space = ranked_by_records(space, self._selector.store, self._content())
-            self._known_space = space
-        return self._known_space
+            self._known_facts = facts
+        return self._known_facts
+
+    def _space(self, call: Call) -> SearchSpace:
+        """Return the candidates of a call: those for any shape, and those for its shapes alone."""
+        shapes = self._shapes(call)
+        copied = bool(shapes) and call.calling is Calling.NUMPY
+        known = self._spaces.get((shapes, copied))
+        if known is not None:
+            return known
+        facts = evolve(self._facts(), shapes=shapes, has_fixed_addresses=copied)
+        space = candidate_space(self._reference, facts, self._config.candidates)
+        own = self._config.candidates is None
+        if own and self._config.mode is not SelectionMode.CACHE_ONLY:
+            space = ranked_by_records(space, self._selector.store, self._content())
+        if len(self._spaces) >= MAX_SPACES:
+            self._spaces.clear()
+        self._spaces[shapes, copied] = space
+        return space
+
+    def _shapes(self, call: Call) -> Shapes:
+        """Return the shapes that a plan may be made for; none where shapes share a decision."""
+        if self.mapper.buckets is not None:
+            return ()
+        return sorted_shapes((name, value.shape) for name, value in call.feed.items())
 
     def asks_nobody(self) -> bool:
         """Whether a decision would be a miss for certain, so that nothing need be prepared."""
@@ -219,9 +270,9 @@ class SessionTuner:
                 reason=str(error),
             )
             choice = reference_for_ever()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             explanation = kept(f"{type(error).__name__}: {error}")
-            log.exception("ortsel: %s keeps the reference", explanation.workload)
+            telemetry.unexpected("a shape keeps the reference", error)
             choice = Choice(None, later_ns(self._config.policy.retry_after_s))
         self.note(signature, explanation)
         return choice
@@ -303,15 +354,16 @@ class SessionTuner:
         explanation = self._explained.get(signature)
         if explanation is None or not self._selector.holds(explanation.key, explanation.plan):
             return None
-        names = [plan.name for plan in self.plans()]
+        repeated = Call(call.inputs.feed, call.output_names, call.calling, list)
+        plans = self._space(repeated).plans
+        names = [plan.name for plan in plans]
         if explanation.plan not in names[1:]:
             return None
         place = searching()
         if not place.acquire(blocking=False):
             raise DisturbedError("a search is under way")
         try:
-            repeated = Call(call.inputs.feed, call.output_names, call.calling, list)
-            with CallTrials(self._subject(Idle(turn, str)), repeated) as trials:
+            with CallTrials(self._subject(Idle(turn, str), plans), repeated) as trials:
                 served = Served(
                     explanation.key,
                     explanation.plan,
@@ -329,15 +381,15 @@ class SessionTuner:
 
         Nothing is decided for it; `store` is another place to look in than the selector's own.
         """
-        space = self._space()
+        space = self._space(call)
         plain = self._asked(call, space, NOTHING)
         asked = key_parts(plain.problem, plain.candidates, 0, self._selector.policy)
         resting = self._scope().known(asked, plain.problem, space, store)
         return self._asked(call, space, resting) if resting.decisions else plain
 
     def _scope(self) -> OperatorScope:
-        self._space()
-        assert self._known_scope is not None, "made with the space"
+        self._facts()
+        assert self._known_scope is not None, "made with the facts"
         return self._known_scope
 
     def _asked(
@@ -391,6 +443,7 @@ class SessionTuner:
     def _decide(
         self, workload: str, call: Call, idle: Idle | None
     ) -> tuple[Choice, WorkloadExplanation]:
+        self._model.check_unchanged()  # before another model's operators are looked at
         if drawing := self._random_operators():
             # Runs agree only as long as no branch that draws is taken, which no run can show.
             reason = f"{NONDETERMINISTIC}: the model draws random numbers ({', '.join(drawing)})"
@@ -410,10 +463,10 @@ class SessionTuner:
             choice, explanation = self._chosen(workload, decision, question, session, obstacle)
             return choice, evolve(explanation, disturbed=trials.disturbed())
 
-    def _subject(self, idle: Idle | None, plans: tuple[Plan, ...] | None = None) -> Subject:
+    def _subject(self, idle: Idle | None, plans: tuple[Plan, ...]) -> Subject:
         return Subject(
             self._model,
-            self.plans() if plans is None else plans,
+            plans,
             self.session_of,
             self._selector.policy.budget_ns,
             self._config.synthetic_feeds,
@@ -458,6 +511,8 @@ class SessionTuner:
             if not self._selector.decides(problem, candidates, 0):
                 question = self._with_operators(question, call, trials, idle, clock)
                 trials.offer(question.space.plans)
+                question = self._screened(question, trials, idle, clock)
+                trials.offer(question.space.plans)
             return self._selector.select(
                 question.problem,
                 question.candidates,
@@ -467,6 +522,29 @@ class SessionTuner:
             ), question
         finally:
             place.release()
+
+    def _screened(
+        self,
+        question: Question,
+        trials: CallTrials,
+        idle: Idle | None,
+        clock: Callable[[], Moment],
+    ) -> Question:
+        """Return the question after a short look at its candidates, where there are many."""
+        share_ns = self._selector.policy.budget_ns // SCREENING_SHARE
+        ends_ns = clock().monotonic_ns + share_ns
+
+        def left_ns() -> int:
+            return ends_ns - clock().monotonic_ns
+
+        def at_once(look: Callable[[], Fraction]) -> Fraction:
+            return look()
+
+        undisturbed = at_once if idle is None else idle.turn.undisturbed
+        screened = trials.screen(left_ns, undisturbed)
+        if not screened.ratios and not screened.failures:
+            return question
+        return question.shortlisted(screened, self._selector.policy.min_speedup)
 
     def _with_operators(
         self,
@@ -482,7 +560,7 @@ class SessionTuner:
         search = Search(
             call,
             trials,
-            self._subject(idle),
+            self._subject(idle, question.space.plans),
             question.problem,
             question.space,
             clock,
@@ -491,7 +569,7 @@ class SessionTuner:
             _nothing if idle is None else idle.turn.check,
         )
         resting, findings = self._scope().decide(search)
-        return self._asked(call, self._space(), resting, findings)
+        return self._asked(call, self._space(call), resting, findings)
 
     def _admit(
         self, decision: Decision, space: SearchSpace, trials: CallTrials
@@ -503,12 +581,16 @@ class SessionTuner:
         plan = space.plans[decision.index]
         with self._lock:
             held = plan.name in self._sessions
-            full = not held and len(self._sessions) >= MAX_PLANS
-            others = ", ".join(self._sessions)
+            most = MAX_SHAPE_PLANS if plan.shapes else MAX_PLANS
+            of_a_kind = [
+                name for name in self._sessions if (name in self._for_one_shape) == bool(plan.shapes)
+            ]
+            full = not held and len(of_a_kind) >= most
+            others = ", ".join(of_a_kind)
         if full:
             return (
                 None,
-                f"{plan.name} is faster, but {others} is held already (at most {MAX_PLANS})",
+                f"{plan.name} is faster, but {others} is held already (at most {most})",
             )
         try:
             session = trials.check_here(decision.index)
@@ -520,6 +602,8 @@ class SessionTuner:
             )
             return None, reason
         with self._lock:
+            if plan.shapes:
+                self._for_one_shape.add(plan.name)
             return self._sessions.setdefault(plan.name, session), None
 
     def _chosen(
