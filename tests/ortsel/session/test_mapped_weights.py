@@ -252,6 +252,16 @@ def _optimized(source: Path | bytes, target: Path) -> tuple[Any, Any]:
     return session.run(None, FEED), nodes
 
 
+def _skip_unless_it_loads(path: Path) -> None:
+    """Older versions refuse some: weights of branches, and text that constants are computed of."""
+    try:
+        onnxruntime.InferenceSession(path)
+    except onnxruntime.capi.onnxruntime_pybind11_state.Fail as error:
+        if not onnxruntime.__version__.startswith("1.24."):
+            raise
+        pytest.skip(f"ONNX Runtime {onnxruntime.__version__} does not load it: {error!s:.80}")
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("as_bytes", [False, True])
 def test_a_mapped_model_gives_the_same_outputs_by_the_same_graph(
@@ -260,6 +270,7 @@ def test_a_mapped_model_gives_the_same_outputs_by_the_same_graph(
     data = MODELS[name]().SerializeToString()
     path = tmp_path / "m.onnx"
     path.write_bytes(data)
+    _skip_unless_it_loads(path)
     expected, nodes = _optimized(path, tmp_path / "plain.onnx")
     with mapped_weights(data if as_bytes else path, tmp_path) as source:
         assert isinstance(source, Path)
@@ -338,6 +349,7 @@ def test_a_model_with_weights_beside_it_is_loaded_as_it_is(tmp_path: Path, at: s
     path.write_bytes(_external(tmp_path, at))
     with mapped_weights(path, tmp_path) as source:
         assert source == path
+    _skip_unless_it_loads(path)
     session = build_plan_session(path, PLAN, tmp_path)
     assert np.isfinite(session.run(None, FEED)[0]).all()
 
