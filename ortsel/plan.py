@@ -13,6 +13,8 @@ from ortsel.providers.plugin import PluginDevice, PluginLibrary
 from spec.canonical_json import Json
 
 Attribute: TypeAlias = bool | int | str
+Shapes: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+"""Exact shapes of inputs by name, sorted."""
 
 VARIANT_SCHEMA: Final = 1
 """Raised when a graph variant of the same name is built in another way."""
@@ -23,6 +25,11 @@ _Value = TypeVar("_Value", bound=Attribute)
 
 def _sorted_pairs(pairs: Iterable[tuple[str, _Value]]) -> tuple[tuple[str, _Value], ...]:
     return tuple(sorted(dict(pairs).items()))
+
+
+def sorted_shapes(shapes: Iterable[tuple[str, Iterable[int]]]) -> Shapes:
+    """Return shapes as a value: by name, sorted, sizes as plain integers."""
+    return tuple(sorted((name, tuple(int(size) for size in sizes)) for name, sizes in shapes))
 
 
 def _sorted_texts(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -97,12 +104,23 @@ class Plan:
     variant: str = ""
     """Graph variant that is built from the model first; empty is the model as it is."""
     disabled_optimizers: tuple[str, ...] = ()
+    shapes: Shapes = field(default=(), converter=sorted_shapes)
+    """The exact shapes of all inputs that it is made for; it is offered to, and serves, calls of
+    these alone. Empty is any."""
+    fixed_addresses: bool = False
+    """Whether its session reads and writes buffers of its own at each call, at addresses that never
+    change, as a captured graph needs. Such a plan has `shapes`."""
     notes: str = field(default="", eq=False)
     """What is different about it, for people."""
 
     def parts(self) -> Json:
         """The plan as named parts of a key."""
-        return {
+        bound: dict[str, Json] = {}
+        if self.shapes:
+            bound["shapes"] = {name: list(sizes) for name, sizes in self.shapes}
+        if self.fixed_addresses:
+            bound["fixed_addresses"] = True
+        return bound | {
             "disabled_optimizers": sorted(self.disabled_optimizers),
             "providers": None
             if self.providers is None

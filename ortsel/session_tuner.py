@@ -583,7 +583,9 @@ class SessionTuner:
             held = plan.name in self._sessions
             most = MAX_SHAPE_PLANS if plan.shapes else MAX_PLANS
             of_a_kind = [
-                name for name in self._sessions if (name in self._for_one_shape) == bool(plan.shapes)
+                name
+                for name in self._sessions
+                if (name in self._for_one_shape) == bool(plan.shapes)
             ]
             full = not held and len(of_a_kind) >= most
             others = ", ".join(of_a_kind)

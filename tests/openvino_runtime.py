@@ -10,7 +10,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ("tests/ortsel/candidates/test_openvino.py",)
+TESTS = (
+    "tests/ortsel/candidates/test_openvino.py",
+    "tests/ortsel/candidates/test_static_shapes.py",
+)
 
 
 def main(root: Path) -> int:

@@ -2,7 +2,7 @@
 
 from attrs import evolve
 
-from ortsel.plan import Plan, Provider, SessionSettings
+from ortsel.plan import Plan, Provider, SessionSettings, Shapes
 
 
 def derive(
@@ -14,6 +14,8 @@ def derive(
     providers: tuple[Provider, ...] | None = None,
     variant: str | None = None,
     disabled_optimizers: tuple[str, ...] | None = None,
+    shapes: Shapes | None = None,
+    fixed_addresses: bool = False,
 ) -> Plan:
     """Return a copy of the reference under another name, with the given parts replaced."""
     return evolve(
@@ -26,4 +28,6 @@ def derive(
         disabled_optimizers=(
             reference.disabled_optimizers if disabled_optimizers is None else disabled_optimizers
         ),
+        shapes=reference.shapes if shapes is None else shapes,
+        fixed_addresses=reference.fixed_addresses or fixed_addresses,
     )

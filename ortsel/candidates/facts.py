@@ -20,7 +20,7 @@ from ortsel.environment.nvidia_device import NoGpu, read_gpu
 from ortsel.environment.packages import read_packages
 from ortsel.environment.runtime_build import read_build
 from ortsel.errors import MissingPackageError, UsageError
-from ortsel.plan import Plan
+from ortsel.plan import Plan, Shapes, sorted_shapes
 from ortsel.providers.cache_place import PLACE
 from ortsel.providers.device_listing import plugins_at, registered_plugins
 from ortsel.providers.plugin import Plugin, PluginLibrary
@@ -80,8 +80,12 @@ class CandidateFacts:
 
     gpu: GpuFacts | None = None
     """None is no GPU, or one of which nothing is known: no plan is made for it then."""
+    shapes: Shapes = field(default=(), converter=sorted_shapes)
+    """The exact shape of every input of the call that asks. Empty where no plan may be made for one
+    shape alone: none is known, or shapes share a decision."""
     has_fixed_addresses: bool = False
-    """Whether the caller binds the same device buffers at each call."""
+    """Whether a plan's session may copy feeds into buffers of its own: the caller hands in arrays,
+    and `shapes` says how large the buffers are."""
     engines: EngineFacts | None = None
     """None where no provider builds engines for the GPU."""
     reduced_precision: bool = False

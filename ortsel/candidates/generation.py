@@ -21,6 +21,7 @@ from ortsel.candidates.plugins import plugin_candidates
 from ortsel.candidates.ranked_order import in_ranked_order
 from ortsel.candidates.search_space import LeftOut, SearchSpace
 from ortsel.candidates.spinning import spinning_candidates
+from ortsel.candidates.static_shapes import static_shape_candidates
 from ortsel.candidates.tensorrt import tensorrt_candidates
 from ortsel.candidates.threads import thread_candidates
 from ortsel.plan import Plan
@@ -36,6 +37,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     cuda_candidates,
     tensorrt_candidates,
     openvino_candidates,
+    static_shape_candidates,
     attention_variant_candidates,
     fused_graph_candidates,
     lossy_variant_candidates,

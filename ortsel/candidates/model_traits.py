@@ -33,6 +33,9 @@ class ModelTraits:
     """Version of ONNX's own operator set that the model imports; 0 where it imports none."""
     onnx_format: bool | None = None
     """False for ONNX Runtime's own `.ort` format, from which no graph variant can be built."""
+    inputs: tuple[tuple[str, tuple[int | str | None, ...]], ...] | None = None
+    """Shape of each graph input that is a tensor, as the model writes it: a size, the name of an
+    open dimension, or None for one without a name."""
     attention_nodes: int | None = None
     """Softmaxes and fused attention operators in the graph itself: no fewer than places where
     attention is computed."""
@@ -71,6 +74,7 @@ def read_model_traits(model: str | os.PathLike[str] | bytes) -> ModelTraits:
             (one.version for one in proto.opset_import if one.domain in {"", "ai.onnx"}), default=0
         ),
         onnx_format=True,
+        inputs=tuple((value.name, _dimensions(value)) for value in _fed(proto.graph)),
         attention_nodes=sum(node.op_type in ATTENTION for node in proto.graph.node),
     )
 
@@ -81,6 +85,23 @@ def _operator_types(nodes: "Iterable[onnx.NodeProto]") -> Iterable[str]:
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs):
                 yield from _operator_types(graph.node)
+
+
+def _fed(graph: "onnx.GraphProto") -> "list[onnx.ValueInfoProto]":
+    """Return the inputs of known rank that are no weights: old models list those, too."""
+    weights = {tensor.name for tensor in graph.initializer}
+    return [
+        value
+        for value in graph.input
+        if value.name not in weights and value.type.tensor_type.HasField("shape")
+    ]
+
+
+def _dimensions(value: "onnx.ValueInfoProto") -> tuple[int | str | None, ...]:
+    return tuple(
+        dimension.dim_value if dimension.HasField("dim_value") else dimension.dim_param or None
+        for dimension in value.type.tensor_type.shape.dim
+    )
 
 
 def _is_dynamic(value: "onnx.ValueInfoProto") -> bool:

@@ -5,8 +5,8 @@ is exact by default: the hint for precision is float32, where OpenVINO left alon
 bfloat16 on processors that are fast at it. A value that OpenVINO does not take makes a session on
 the CPU provider with a warning alone, which the count of nodes gives away.
 
-Static shapes and a compiled model on disk are the user's: an override of a free dimension is in the
-session's settings, and `cache_dir` among the provider's options, which every plan keeps.
+Its plans for one shape alone are in `static_shapes`; compiled models are kept on disk where a
+store has a folder for them (`ortsel.provider_caches`), or where the user's `cache_dir` says.
 """
 
 import json

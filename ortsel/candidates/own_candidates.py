@@ -66,7 +66,7 @@ def candidate_space(
         left_out.extend(own.left_out)
     else:
         label, made = _made_by(source, facts)
-        _add(plans, left_out, _checked(made, label, plans))
+        _add(plans, left_out, _for_shapes(_checked(made, label, plans), facts, left_out))
     for name, load in sorted((installed_sources() if installed is None else installed).items()):
         label = f"entry point {name}"
         try:
@@ -75,7 +75,7 @@ def candidate_space(
             logger.exception("%s of group %s is left out", label, GROUP)
             left_out.append(LeftOut(label, "broken-source", "see the log"))
             continue
-        _add(plans, left_out, more)
+        _add(plans, left_out, _for_shapes(more, facts, left_out))
     return SearchSpace(tuple(plans), tuple(left_out))
 
 
@@ -116,6 +116,18 @@ def _add(plans: list[Plan], left_out: list[LeftOut], more: Iterable[Plan]) -> No
             left_out.append(LeftOut(plan.name, "same-plan", f"it is {same.name} in other words"))
 
 
+def _for_shapes(
+    plans: Iterable[Plan], facts: CandidateFacts, left_out: list[LeftOut]
+) -> Iterable[Plan]:
+    """Yield the plans for any shape and those for the call's; note the others."""
+    for plan in plans:
+        if plan.shapes in ((), facts.shapes):
+            yield plan
+        else:
+            sizes = ", ".join(f"{name} {list(shape)}" for name, shape in plan.shapes)
+            left_out.append(LeftOut(plan.name, "another-shape", f"it is for {sizes}"))
+
+
 def _checked(made: object, label: str, earlier: Sequence[Plan]) -> tuple[Plan, ...]:
     """Return the plans of one source, or raise `UsageError` for the first item that is none."""
     if isinstance(made, (str, bytes, Mapping)) or not isinstance(made, Iterable):
@@ -129,6 +141,9 @@ def _checked(made: object, label: str, earlier: Sequence[Plan]) -> tuple[Plan, .
         if not isinstance(item, Plan):
             raise UsageError(where, repr(item), "an ortsel.Plan")
         _check_name(item.name, f"{where}.name")
+        if item.fixed_addresses and not item.shapes:
+            shapes_field = f"{where}.shapes"
+            raise UsageError(shapes_field, "()", "the inputs' shapes, for fixed_addresses")
         if item.name in taken and taken[item.name] != item:
             name_field = f"{where}.name"
             raise UsageError(name_field, repr(item.name), "a name that no other plan has")

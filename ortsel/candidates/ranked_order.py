@@ -46,6 +46,7 @@ PERMILLE: Final = (
     ("cpu:without=", 700),
     ("openvino:", 900),
     ("cpu:threads=", 950),
+    ("cpu:static", 960),
     ("cpu:spin", 970),
     ("cpu:level=", 1020),
     ("cpu:block-base=", 1025),

@@ -3,11 +3,13 @@
 import time
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from attrs import evolve
 from onnx import TensorProto, helper
 
+from ortsel.call_trials import Call
 from ortsel.candidates.search_space import SearchSpace
 from ortsel.loaded_model import LoadedModel
 from ortsel.plan import Plan
@@ -16,6 +18,7 @@ from ortsel.selection_config import SelectionConfig
 from ortsel.selectors import selector_for
 from ortsel.session_tuner import SessionTuner
 from ortsel.store import MemoryStore
+from ortsel.trial.calling import Calling
 from spec.canonical_json import Json, canonical, digest
 from tests.ortsel.bundle.bundle_samples import ENVIRONMENT, MODEL, stored
 from tests.ortsel.store.sample_records import NOW_S
@@ -72,9 +75,9 @@ def test_a_session_that_tunes_ranks_by_its_store_and_keeps_its_key(tmp_path: Pat
     def plans(mode: str, store: str) -> list[str]:
         config = SelectionConfig(mode=mode, store=str(tmp_path / store))
         selector = selector_for(config.effective_policy(), config.store)
-        return [
-            one.name for one in SessionTuner(model, Plan("reference"), config, selector).plans()
-        ]
+        call = Call({"x": np.zeros(row, np.float32)}, ("y",), Calling.NUMPY, list)
+        question = SessionTuner(model, Plan("reference"), config, selector).question(call)
+        return [one.name for one in question.space.plans]
 
     usual = plans("blocking", "a")
     last = usual[-1]

@@ -41,7 +41,12 @@ def test_traits_see_into_subgraphs(tmp_path: Path, rows: int | str, dynamic: boo
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
     expected = ModelTraits(
-        frozenset({"If", "MatMul", "Abs"}), dynamic, 17, onnx_format=True, attention_nodes=0
+        frozenset({"If", "MatMul", "Abs"}),
+        dynamic,
+        17,
+        onnx_format=True,
+        inputs=(("c", ()), ("x", (rows, 2))),
+        attention_nodes=0,
     )
     assert read_model_traits(path) == read_model_traits(str(path)) == expected
     assert read_model_traits(model.SerializeToString()) == expected

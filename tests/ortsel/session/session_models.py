@@ -69,6 +69,14 @@ def folding(facts: CandidateFacts) -> tuple[Plan, ...]:
     return (evolve(facts.reference, name="folding", settings=settings),)
 
 
+def folding_for_one_shape(facts: CandidateFacts) -> tuple[Plan, ...]:
+    """The one plan that folds constants, told how many rows there are."""
+    rows = dict(facts.shapes)["x"][0]
+    [plan] = folding(facts)
+    settings = evolve(plan.settings, free_dimensions=(("n", rows),))
+    return (evolve(plan, name=f"folding[n={rows}]", settings=settings, shapes=facts.shapes),)
+
+
 def files(paths: dict[str, Path]) -> Callable[[CandidateFacts], Sequence[Plan]]:
     """Plans that are model files of the user's own."""
 

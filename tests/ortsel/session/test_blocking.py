@@ -14,7 +14,14 @@ import ortsel
 from ortsel.choice import Choice
 from ortsel.progress import Progress, Stage
 from ortsel.selectors import forget_all
-from tests.ortsel.session.session_models import folding, unoptimized, wasteful, wasteful_feed
+from tests.ortsel.session.session_models import (
+    folding,
+    folding_for_one_shape,
+    unoptimized,
+    wasteful,
+    wasteful_feed,
+    wasteful_for_any_rows,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +77,21 @@ def test_another_shape_is_another_decision(tuned: ortsel.InferenceSession) -> No
     feed = {"x": wasteful_feed()["x"][:1]}
     tuned.run(None, feed)
     assert len(tuned.explain().rows()) == 2
+
+
+def test_a_plan_for_one_shape_is_never_asked_for_another(tmp_path: Path) -> None:
+    model = wasteful_for_any_rows(tmp_path / "any.onnx")
+    config = ortsel.SelectionConfig("blocking", None, 60.0, candidates=folding_for_one_shape)
+    session = ortsel.InferenceSession(model, unoptimized(), selection=config)
+    plain = onnxruntime.InferenceSession(model, unoptimized())
+    for rows in (3, 5, 3, 5, 3):
+        feed = {"x": wasteful_feed(rows)["x"][:rows]}
+        for _ in range(3):
+            np.testing.assert_allclose(session.run(None, feed)[0], plain.run(None, feed)[0], 1e-5)
+    first, second = session.explain().workloads
+    assert first.plan == "folding[n=3]"
+    # Its own plan won, too, and is not held beside the first: sessions for one shape are bounded.
+    assert "folding[n=5] is faster, but folding[n=3] is held already" in second.reason
 
 
 SECOND_PROCESS = """

@@ -1,0 +1,122 @@
+"""Plans for one shape alone: a session that is told the sizes that a model leaves open.
+
+ONNX Runtime then computes shapes while it loads and folds what depends on them, which gains where a
+model computes with shapes between short operators. OpenVINO compiles for fixed sizes. Such a
+session takes no other shape; so the plan names the shapes, is offered for them alone, and a call of
+other shapes is looked up apart. Dimensions that have a name are overridden by it; for others the
+model is rewritten (graph variant `static-shapes`).
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import evolve, frozen
+
+from ortsel.candidates.cpu_settings import Level, level
+from ortsel.candidates.derivation import derive
+from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.model_traits import ModelTraits
+from ortsel.candidates.openvino import openvino_candidates
+from ortsel.candidates.search_space import LeftOut
+from ortsel.plan import Plan, Shapes
+
+SHAPE_OPERATORS: Final = ("Shape", "Size")
+"""Where none is in a model, nothing is left to compute once its shapes are known."""
+LONGEST: Final = 200
+"""Characters of sizes in a plan's name; more are a count and a hash."""
+
+
+@frozen
+class OpenSizes:
+    """The sizes of what a model leaves open, for one call."""
+
+    by_name: tuple[tuple[str, int], ...]
+    """Of named dimensions that the user did not override, sorted."""
+
+    @property
+    def label(self) -> str:
+        """The sizes, short enough for a name."""
+        text = ",".join(f"{name}={size}" for name, size in self.by_name)
+        if len(text) > LONGEST:
+            short = hashlib.sha256(text.encode()).hexdigest()[:16]
+            text = f"{len(self.by_name)} sizes,{short}"
+        return f"[{text}]" if text else ""
+
+
+@frozen
+class NotStatic:
+    """Why no session can be told all sizes."""
+
+    rule: str
+    reason: str
+
+
+def open_sizes(model: ModelTraits, reference: Plan, shapes: Shapes) -> OpenSizes | NotStatic:
+    """Return the sizes that a call gives to the model's open dimensions."""
+    if model.inputs is None:
+        return NotStatic("unknown-shapes", "the model's inputs are not known")
+    given = dict(shapes)
+    overridden = dict(reference.settings.free_dimensions)
+    sizes: dict[str, int] = {}
+    for name, dimensions in model.inputs:
+        actual = given.get(name)
+        if actual is None or len(actual) != len(dimensions):
+            return NotStatic("unknown-shapes", f"the shape of {name} is not known")
+        for dimension, size in zip(dimensions, actual, strict=True):
+            if isinstance(dimension, int) or dimension in overridden:
+                continue
+            if dimension is None:
+                return NotStatic("unnamed-dimension", f"{name} has one without a name")
+            if sizes.setdefault(dimension, size) != size:
+                reason = f"{dimension} is both {sizes[dimension]} and {size}"
+                return NotStatic("no-gain", reason)
+            if not size:
+                return NotStatic("no-gain", f"{name} is empty")
+    return OpenSizes(tuple(sorted(sizes.items())))
+
+
+def static_shape_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | LeftOut, ...]:
+    """Return plans for the call's shapes alone, where the model leaves any open."""
+    if not facts.shapes or facts.model.dynamic_shapes is False:
+        return ()
+    if reference.settings.free_denotations:
+        return (LeftOut("cpu:static", "users-choice", "the user overrides dimensions by kind"),)
+    found = open_sizes(facts.model, reference, facts.shapes)
+    if isinstance(found, NotStatic):
+        return (LeftOut("cpu:static", found.rule, found.reason),)
+    if not found.by_name:
+        return ()
+    return (_on_cpu(reference, facts, found), *_on_openvino(reference, facts, found))
+
+
+def _on_cpu(reference: Plan, facts: CandidateFacts, sizes: OpenSizes) -> Plan | LeftOut:
+    name = f"cpu:static{sizes.label}"
+    if level(reference) < Level.BASIC:
+        return LeftOut(name, "same-as-reference", "the session's level folds nothing")
+    if not facts.model.may_contain(*SHAPE_OPERATORS):
+        return LeftOut(name, "no-gain", "the model computes nothing with shapes")
+    return derive(
+        _told(reference, sizes),
+        name,
+        shapes=facts.shapes,
+        notes="for these sizes alone: what depends on shapes is computed while loading",
+    )
+
+
+def _on_openvino(reference: Plan, facts: CandidateFacts, sizes: OpenSizes) -> Iterator[Plan]:
+    """Yield OpenVINO's plans for latency; with streams, several shapes are under way as well."""
+    for plan in openvino_candidates(reference, facts):
+        if isinstance(plan, Plan) and plan.name.startswith("openvino:latency"):
+            yield derive(
+                _told(plan, sizes),
+                f"{plan.name},static{sizes.label}",
+                shapes=facts.shapes,
+                notes=f"{plan.notes}, compiled for these sizes alone",
+            )
+
+
+def _told(plan: Plan, sizes: OpenSizes) -> Plan:
+    """Return a plan whose session is told the sizes."""
+    free = dict(plan.settings.free_dimensions) | dict(sizes.by_name)
+    return evolve(plan, settings=evolve(plan.settings, free_dimensions=tuple(free.items())))
