@@ -1,6 +1,5 @@
 """The trials of one search, for one call: child processes first, this process last."""
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -17,6 +16,7 @@ from ortsel.plan import Plan
 from ortsel.plan_session import build_plan_session
 from ortsel.progress import Progress, Stage
 from ortsel.provider_caches import with_caches
+from ortsel.scratch_folder import ScratchFolder
 from ortsel.session_builder import CPU, build_session
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
@@ -121,8 +121,7 @@ class CallTrials:
 
     @cached_property
     def _scratch(self) -> Path:
-        folder = tempfile.TemporaryDirectory(prefix="ortsel-", ignore_cleanup_errors=True)
-        return Path(self._resources.enter_context(folder))
+        return self._resources.enter_context(ScratchFolder("ortsel-")).path
 
     @cached_property
     def _model_path(self) -> Path:

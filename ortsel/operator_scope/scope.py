@@ -4,7 +4,6 @@ Nothing here may cost a user anything but a little of that budget: whatever cann
 not sure to pay, is not done, with the reason for whoever asks.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import evolve, frozen
 
+from ortsel import telemetry
 from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.call_trials import Call, CallTrials, Subject
 from ortsel.candidates.search_space import SearchSpace
@@ -50,7 +50,6 @@ from spec.policy import Policy
 from spec.problem import Problem, Scope
 from spec.record import Record
 
-log: Final = logging.getLogger("ortsel")
 
 OPERATION: Final = "attention"
 LEAST_VARIANTS: Final = 2
@@ -168,8 +167,8 @@ class OperatorScope:
             return NOTHING, OperatorFindings(reason=str(error))
         except OrtselError as error:
             return NOTHING, OperatorFindings(reason=str(error))
-        except Exception as error:
-            log.exception("ortsel: attention is not looked at by itself")
+        except Exception as error:  # noqa: BLE001
+            telemetry.unexpected("attention is not looked at by itself", error)
             return NOTHING, OperatorFindings(reason=f"{type(error).__name__}: {error}")
         if resting.decisions:
             with self._lock:

@@ -401,6 +401,63 @@ def test_a_search_needs_nothing_that_a_program_may_lack(tmp_path: Path) -> None:
     assert all("decisions are kept in memory" in line for line in lines), ended.stderr
 
 
+FORKING = """
+import os, signal, sys, threading, time
+import ortsel
+from ortsel import session_tuner
+from ortsel.background import IDLE_WORK
+from tests.ortsel.session.session_models import folding, unoptimized, wasteful_feed
+
+def files():
+    return sorted(name for name in os.listdir(os.environ["TMPDIR"]) if name != ".ses")
+
+def tell(step):
+    if files():
+        told.set()
+        go_on.wait(60)
+
+session_tuner.NICENESS = 0  # other tests beside this one would starve the search
+told, go_on = threading.Event(), threading.Event()
+config = ortsel.SelectionConfig(
+    store=None, budget_s=60.0, candidates=folding, idle_s=0.02, progress=tell
+)
+model = open(sys.argv[1], "rb").read()
+session = ortsel.InferenceSession(model, unoptimized(), selection=config)
+for _ in range(2):
+    session.run(None, wasteful_feed())
+assert told.wait(60)
+before = files()
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+# ONNX Runtime may hang in a forked child's very end, after all that Python does there.
+until = time.monotonic() + 1.5
+while not os.waitpid(child, os.WNOHANG)[0]:
+    if time.monotonic() > until:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        break
+    time.sleep(0.01)
+print("kept" if files() == before else files())
+go_on.set()
+while IDLE_WORK.is_busy():
+    time.sleep(0.02)
+print(session.explain().rows()[0]["plan"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_that_exits_leaves_the_files_of_its_parents_search(tmp_path: Path) -> None:
+    model, scratch = wasteful(tmp_path / "model.onnx"), tmp_path / "scratch"
+    scratch.mkdir()
+    lines = ("-W", "ignore")  # newer interpreters warn of a fork beside threads
+    ended = program(FORKING, str(model), options=lines, env=os.environ | {"TMPDIR": str(scratch)})
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == ["kept", "folding"]
+    assert [path.name for path in scratch.iterdir() if path.name != ".ses"] == []
+
+
 @pytest.mark.parametrize("change", ["deleted", "replaced"])
 def test_a_model_file_that_changes_after_loading_changes_nothing_that_is_served(
     change: str, tmp_path: Path
