@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 
 import ortsel
 from ortsel.background import IDLE_WORK
+from ortsel.background.snapshots import SNAPSHOTS
 from ortsel.selectors import forget_all
 from ortsel.shape_buckets import AxisBuckets, as_buckets
 from ortsel.workload import UntunableFeedError
@@ -256,3 +257,27 @@ def test_of_more_shapes_than_may_be_tuned_the_most_used_is(tmp_path: Path) -> No
     assert decided["x float[2,16"]["plan"] == "folding"
     for name in ("x float[1,16", "x float[3,16"):
         assert "max_tuned_shapes" in str(decided[name]["reason"])
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_shapes_without_end_take_no_memory_without_end(tmp_path: Path, bound: bool) -> None:
+    path, most = wasteful_for_any_rows(tmp_path / "model.onnx"), 8
+    config = ortsel.SelectionConfig(store=None, max_shapes=most, idle_s=600)
+    session = ortsel.InferenceSession(path, unoptimized(), selection=config)
+    before = SNAPSHOTS.held_bytes()
+    for rows in range(1, 6 * most):
+        values = np.ones((rows, WIDTH), np.float32)
+        if bound:
+            binding = session.io_binding()
+            binding.bind_cpu_input("x", values)
+            binding.bind_output("y")
+            session.run_with_iobinding(binding)
+        else:
+            session.run(None, {"x": values})
+    held = SNAPSHOTS.held_bytes() - before
+    largest = 6 * most * WIDTH * np.dtype(np.float32).itemsize
+    assert 0 < held <= most * largest
+    assert held < sum(range(1, 6 * most)) * WIDTH * 4, "pointless unless most copies are gone"
+    assert session._ortsel_connection is not None
+    assert len(session._ortsel_connection.choices) == most
+    assert len(session.explain().workloads) == most
