@@ -50,7 +50,6 @@ from spec.policy import Policy
 from spec.problem import Problem, Scope
 from spec.record import Record
 
-
 OPERATION: Final = "attention"
 LEAST_VARIANTS: Final = 2
 """Ways of writing attention to choose from: with one, the whole model tells as soon."""
