@@ -378,6 +378,7 @@ os.write(1, f"{session.explain().rows()[0]['plan']} {changed}\\n".encode())
 """
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="another shell")
 def test_a_search_needs_nothing_that_a_program_may_lack(tmp_path: Path) -> None:
