@@ -65,6 +65,7 @@ def explained(
         changes=tuple((plan.name, plan.notes) for plan in plans),
         elapsed_ns=0 if report is None else report.elapsed_ns,
         left_out=space.left_out,
+        placed=space.placed,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import evolve, field, frozen
 
@@ -12,6 +12,9 @@ from ortsel.watch.counts import ServedChecks
 from spec.report import CandidateReport, Outcome
 
 Cell: TypeAlias = str | int | float | bool | None
+
+MOST_PLACED: Final = 3
+"""Candidates whose place is explained in the text, the first; `candidate_rows()` has all."""
 
 
 def _float(ratio: Fraction | None) -> float | None:
@@ -41,6 +44,9 @@ class WorkloadExplanation:
     elapsed_ns: int = 0
     left_out: tuple[LeftOut, ...] = ()
     """Candidates that were not worth a trial, each with the rule that says so."""
+    placed: tuple[tuple[str, str], ...] = ()
+    """Why each candidate had its place in the order of a search, by its name: what it was expected
+    to take, by whose word, and its score. Empty for a decision that was not made here."""
     disturbed: tuple[tuple[str, int], ...] = ()
     """How many scored measurements of each plan something else disturbed. Each was taken again, as
     often as the limits of a trial allow."""
@@ -68,6 +74,17 @@ class WorkloadExplanation:
             "measured": sum(one.blocks > 0 for one in others),
             "verified": sum(one.verified for one in others),
         }
+
+    def counts_words(self) -> str:
+        """Return the counts as a sentence, with the rules that left candidates out."""
+        counts = self.counts()
+        rules = sorted(Counter(one.rule for one in self.left_out).items())
+        by_rule = ", ".join(f"{count} {rule}" for rule, count in rules)
+        return (
+            f"{counts['generated']} generated, {counts['left_out']} left out"
+            f"{f' ({by_rule})' if by_rule else ''}, {counts['measured']} measured, "
+            f"{counts['verified']} verified"
+        )
 
     def looked(self) -> str:
         """Return how long candidates were measured, in how many states of the machine, in words.
@@ -110,7 +127,7 @@ class WorkloadExplanation:
 
     def candidate_rows(self) -> list[dict[str, Cell]]:
         """Return every candidate as plain values."""
-        changes, disturbed = dict(self.changes), dict(self.disturbed)
+        changes, disturbed, placed = dict(self.changes), dict(self.disturbed), dict(self.placed)
         return [
             {
                 "workload": self.workload,
@@ -127,6 +144,7 @@ class WorkloadExplanation:
                 "median_ms": None if report.median_ns is None else report.median_ns / 1e6,
                 "reason": report.reason,
                 "changes": changes.get(report.name, ""),
+                "placed": placed.get(report.name, ""),
             }
             for report in self.candidates
         ]
@@ -196,14 +214,8 @@ def _workload_lines(workload: WorkloadExplanation) -> list[str]:
     lines.extend(f"  {line}" for line in workload.operators.lines())
     if not workload.candidates:
         return lines
-    counts = workload.counts()
-    rules = Counter(one.rule for one in workload.left_out)
-    by_rule = ", ".join(f"{count} {rule}" for rule, count in sorted(rules.items()))
-    lines.append(
-        f"  candidates: {counts['generated']} generated, {counts['left_out']} left out"
-        f"{f' ({by_rule})' if by_rule else ''}, {counts['measured']} measured, "
-        f"{counts['verified']} verified"
-    )
+    lines.append(f"  candidates: {workload.counts_words()}")
+    lines.extend(f"  placed {name}: {words}" for name, words in workload.placed[:MOST_PLACED])
     if looked := workload.looked():
         lines.append(f"  {looked}")
     width = max(len(report.name) for report in workload.candidates)

@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 from ortsel import telemetry
 from ortsel.fork import starts_over
 from ortsel.store import Store, StoreError
-from ortsel.store.search_log import Entry, Searched, SearchLog, Withdrawn
+from ortsel.store.search_log import Considered, Entry, Searched, SearchLog, Withdrawn
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
 from spec.candidate import Candidate
@@ -107,6 +107,7 @@ class _Context:
     clock: Callable[[], Moment]
     early_ns: int = 0
     """By how much the request's own moment is before it was made."""
+    considered: Considered | None = None
 
     def key_text(self, digest: str) -> str:
         """Return the named parts behind a digest, for the store to explain later.
@@ -140,6 +141,15 @@ class Selector:
         self._lock = threading.RLock()
         self._next_request = 0
         starts_over(self)
+
+    @property
+    def searches(self) -> SearchLog | None:
+        """The log of what searches found; None where there is no place for one."""
+        return self._searches
+
+    def with_policy(self, policy: Policy) -> "Selector":
+        """Return another selector over the same store, with a memory of its own."""
+        return Selector(policy, self.store, self._clock, self._searches)
 
     @property
     def state(self) -> State:
@@ -206,12 +216,13 @@ class Selector:
         nested: bool = False,
         clock: Callable[[], Moment] | None = None,
         budget_ns: int | None = None,
+        considered: Considered | None = None,
     ) -> Decision | Failure:
         """Return the one answer to a request. Never waits for another request's trial.
 
         With a `clock` of its own, whose time stands still at times and never runs ahead, a search
         has its budget of that clock's time; deadlines are its times. `budget_ns` gives it less than
-        the policy does.
+        the policy does. `considered` is what to note beside the evidence of a search.
 
         Whatever the runner raises besides `TrialFailedError` (an interrupt, a defect) abandons the
         search, so that nothing stays pending, and is raised on.
@@ -227,7 +238,8 @@ class Selector:
         event = Requested(request, asked, problem, candidates, reference, nested)
         early_ns = now.monotonic_ns - asked.monotonic_ns
         try:
-            answer = self._drive(request, _Context(event, runner, self.policy, clock, early_ns))
+            context = _Context(event, runner, self.policy, clock, early_ns, considered)
+            answer = self._drive(request, context)
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
@@ -311,7 +323,7 @@ class Selector:
             event = context.event
             report = evolve(report, elapsed_ns=max(0, report.elapsed_ns - context.early_ns))
             telemetry.searched(report, event.candidates[event.reference].name)
-            self._log(Searched(self._clock().wall_s, report), key.text)
+            self._log(Searched(self._clock().wall_s, report, context.considered), key.text)
 
     def _log(self, entry: Entry, key_text: str) -> None:
         if self._searches is None:

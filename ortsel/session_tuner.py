@@ -29,10 +29,12 @@ from ortsel.operator_scope.scope import OperatorScope, Search, beginning, option
 from ortsel.plan import Plan, Shapes, sorted_shapes
 from ortsel.provider_caches import cache_folder
 from ortsel.random_operators import random_operators
+from ortsel.ranking_by_history import ranked_by_history
 from ortsel.ranking_by_records import ranked_by_records
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Selector, TrialRunner, read_moment
 from ortsel.selectors import searching
+from ortsel.store.search_log import Considered
 from ortsel.store.store import Store
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
@@ -510,6 +512,7 @@ class SessionTuner:
             began = clock()
             if not self._selector.decides(problem, candidates, 0):
                 question = self._with_operators(question, call, trials, idle, clock)
+                question = self._by_history(question, call)
                 trials.offer(question.space.plans)
                 question = self._screened(question, trials, idle, clock)
                 trials.offer(question.space.plans)
@@ -519,9 +522,26 @@ class SessionTuner:
                 0,
                 runner,
                 clock=beginning(began, clock),
+                considered=_considered(question.space),
             ), question
         finally:
             place.release()
+
+    def _by_history(self, question: Question, call: Call) -> Question:
+        """Return the question with its candidates in the order that earlier searches suggest.
+
+        Candidates of the user's own keep the user's order.
+        """
+        if self._config.candidates is not None:
+            return question
+        space = ranked_by_history(
+            self._space(call),
+            self._facts(),
+            self._selector.searches,
+            question.problem,
+            read_moment().wall_s,
+        )
+        return evolve(question, space=evolve(question.resting.narrowed(space), placed=space.placed))
 
     def _screened(
         self,
@@ -639,6 +659,10 @@ def _patient(trials: TrialRunner, idle: Idle | None) -> tuple[TrialRunner, Calla
         return trials, read_moment
     patient = PatientTrials(trials, idle.turn)
     return patient, patient.now
+
+
+def _considered(space: SearchSpace) -> Considered:
+    return Considered(space.generated, space.left_out_by_rule(), space.placed)
 
 
 def _nothing() -> None:

@@ -5,7 +5,7 @@ only orders trials, so that a search whose budget ends has seen what is likely t
 nothing. Latencies that were measured replace it, and what failed moves back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from immutables import Map
@@ -20,6 +20,7 @@ from spec.ranking import (
     Kernel,
     KernelInputs,
     NothingEligible,
+    Ranked,
     RankingPolicy,
     RankingRequest,
     Registry,
@@ -88,22 +89,39 @@ def in_ranked_order(
     """
     if len(plans) <= 1:
         return tuple(plans)
+    estimates = {
+        plan.name: expected_permille(plan, facts) * UNIT_NS // 1000 + place
+        for place, plan in enumerate(plans)
+    }
+    known = History() if history is None else history
+    ranking = ranked(plans, estimates, known, workload, now_ns, RankingPolicy())
+    by_name = {plan.name: plan for plan in plans}
+    return (plans[0], *_without(plans[0], (by_name[one.kernel_id] for one in ranking.order)))
+
+
+def ranked(
+    plans: Sequence[Plan],
+    estimates: Mapping[str, int],
+    history: History,
+    workload: str,
+    now_ns: int,
+    policy: RankingPolicy,
+) -> Ranked:
+    """Return the reference model's ranking of plans, of which the first is the default.
+
+    `estimates` are times by name where the reference's is `UNIT_NS`.
+    """
     registry = Registry()
     for plan in plans:
         registry = registry.register(_kernel(plan))
     registry = registry.with_default(plans[0].name)
-    shares = {plan.name: expected_permille(plan, facts) for plan in plans}
-    estimates = {
-        plan.name: Estimate(shares[plan.name] * UNIT_NS // 1000 + place, 0)
-        for place, plan in enumerate(plans)
-    }
+    expected = Map({name: Estimate(time_ns, 0) for name, time_ns in estimates.items()})
     request = RankingRequest(
-        OPERATION, BACKEND, workload, KernelInputs(()), now_ns, estimates=Map(estimates)
+        OPERATION, BACKEND, workload, KernelInputs(()), now_ns, estimates=expected
     )
-    ranking = rank(registry, request, History() if history is None else history, RankingPolicy())
+    ranking = rank(registry, request, history, policy)
     assert not isinstance(ranking, NothingEligible), "the reference has no constraint"
-    by_name = {plan.name: plan for plan in plans}
-    return (plans[0], *_without(plans[0], (by_name[one.kernel_id] for one in ranking.order)))
+    return ranking
 
 
 def _without(reference: Plan, plans: Iterable[Plan]) -> Iterable[Plan]:

@@ -28,6 +28,9 @@ class SearchSpace:
     plans: tuple[Plan, ...]
     """The reference, then the candidates in ranked order."""
     left_out: tuple[LeftOut, ...] = ()
+    placed: tuple[tuple[str, str], ...] = ()
+    """Why each candidate has its place in the order, by its name; empty where nobody asked the
+    history."""
 
     @property
     def generated(self) -> int:

@@ -63,9 +63,14 @@ def search_document(
             "elapsed_s": explanation.elapsed_ns / 1e9,
             "exit_code": int(result.exit_code),
         },
+        "counts": explanation.counts(),
         "candidates": [
             {name: value for name, value in row.items() if name != "workload"}
             for row in _rows(result)
+        ],
+        "left_out": [
+            {name: value for name, value in row.items() if name != "workload"}
+            for row in explanation.left_out_rows()
         ],
         "operators": [
             {name: value for name, value in row.items() if name != "workload"}

@@ -25,6 +25,7 @@ def print_search(
         console.print()
         print_text(console, LEGEND, "dim")
         print_text(console, search_words(result), "dim")
+        print_text(console, one_line(result.explanation.counts_words(), 400), "dim")
         for line in result.explanation.operators.lines():
             print_text(console, one_line(line), "dim")
     console.print()

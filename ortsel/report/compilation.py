@@ -69,10 +69,10 @@ def _by_question(evidence: Evidence) -> dict[Question, _Known]:
             known[question] = evolve(one, record=stored.record)
     for logged in evidence.entries:
         match logged.entry:
-            case Searched(created_s, report):
+            case Searched(created_s, report, considered):
                 question = questions.get(report.key) or question_of(report.key, "")
                 one = known.get(question, _Known())
-                search = Search(created_s, report.key, logged.key_text, report)
+                search = Search(created_s, report.key, logged.key_text, report, considered)
                 known[question] = evolve(one, searches=(*one.searches, search))
             case Withdrawn(created_s, key, plan, reason):
                 question = questions.get(key) or question_of(key, "")

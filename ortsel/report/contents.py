@@ -9,6 +9,7 @@ from fractions import Fraction
 from attrs import frozen
 
 from ortsel.report.question import Question
+from ortsel.store.search_log import Considered
 from spec.record import Record
 from spec.report import CandidateReport, Outcome, TrialReport
 
@@ -47,6 +48,32 @@ class Search:
     key: str
     key_text: str
     report: TrialReport
+    considered: Considered | None = None
+    """What there was to choose from, where the log says so."""
+
+    def counts(self) -> dict[str, int | None]:
+        """Return how many candidates were generated and left out, measured and verified.
+
+        None for the first two where the log does not say.
+        """
+        others = [one for one in self.report.candidates if one.outcome is not Outcome.REFERENCE]
+        known = self.considered
+        return {
+            "generated": None if known is None else known.generated,
+            "left_out": None if known is None else sum(count for _, count in known.left_out),
+            "measured": sum(one.blocks > 0 for one in others),
+            "verified": sum(one.verified for one in others),
+        }
+
+    def counts_words(self) -> str:
+        """Return the counts as a sentence, with the rules that left candidates out."""
+        counts = self.counts()
+        words = f"{counts['measured']} measured, {counts['verified']} verified"
+        if self.considered is None:
+            return words
+        rules = ", ".join(f"{count} {rule}" for rule, count in self.considered.left_out)
+        left_out = f"{counts['left_out']} left out{f' ({rules})' if rules else ''}"
+        return f"{counts['generated']} generated, {left_out}, {words}"
 
     @property
     def reference(self) -> CandidateReport | None:

@@ -76,11 +76,15 @@ def _shape(shape: Shape) -> dict[str, object]:
 
 
 def _search(search: Search) -> dict[str, object]:
+    considered = search.considered
+    placed = {} if considered is None else dict(considered.placed)
     return {
         "created_s": search.created_s,
         "key": search.key,
         "winner": search.report.winner,
         "elapsed_s": search.report.elapsed_ns / 1e9,
+        "counts": search.counts(),
+        "left_out_by_rule": {} if considered is None else dict(considered.left_out),
         "candidates": [
             {
                 "name": one.name,
@@ -94,6 +98,7 @@ def _search(search: Search) -> dict[str, object]:
                 "first_ns": one.first_ns,
                 "median_ns": one.median_ns,
                 "reason": one.reason,
+                "placed": placed.get(one.name, ""),
             }
             for one in search.report.candidates
         ],

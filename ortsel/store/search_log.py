@@ -2,7 +2,8 @@
 
 A record keeps the decision alone; a report about decisions needs what was tried besides, and when.
 The log is a small SQLite file of its own, so that a store never grows by it and losing it loses no
-decision. It is written once after a search, read by reports only, and never used to decide.
+decision. It is written once after a search, read by reports and to order what the next search
+tries, and never used to decide.
 """
 
 import json
@@ -50,12 +51,26 @@ _TABLE: Final = (
 
 
 @frozen
+class Considered:
+    """What a search had to choose from, and why in that order."""
+
+    generated: int
+    """Candidates that were thought of, those left out included."""
+    left_out: tuple[tuple[str, int], ...] = ()
+    """How many each rule left out before the search, by the rule's name."""
+    placed: tuple[tuple[str, str], ...] = ()
+    """Why each candidate had its place in the order, by its name."""
+
+
+@frozen
 class Searched:
     """One search that was carried out."""
 
     created_s: int
     """Wall-clock seconds since 1970 at its end."""
     report: TrialReport
+    considered: Considered | None = None
+    """None where nobody said."""
 
 
 @frozen
@@ -114,12 +129,17 @@ class SearchLog:
 
     def entries(self) -> Iterator[LoggedEntry | CorruptRecordError | NewerRecordError]:
         """Give every entry, or what is wrong with it, oldest first; nothing where no file is."""
+        return self.newest(_ALL)
+
+    def newest(self, limit: int) -> Iterator[LoggedEntry | CorruptRecordError | NewerRecordError]:
+        """Give no more than the `limit` newest entries, in the same way."""
         if not self.path.exists():
             return
         with self._translated(UnreadableStoreError), closing(self._connect("ro")) as database:
             if not self._is_ready(database):
                 return
-            for (sequence,) in database.execute(_LIST).fetchall():
+            newest = database.execute(_LIST_NEWEST, (limit,)).fetchall()
+            for (sequence,) in reversed(newest):
                 yield _examined(database, sequence)
 
     def _connect(self, mode: str) -> sqlite3.Connection:
@@ -237,7 +257,9 @@ _EVICT: Final = "DELETE FROM entry WHERE sequence <= (SELECT max(sequence) FROM 
 _EVICT_HALF: Final = (
     "DELETE FROM entry WHERE sequence <= (SELECT (min(sequence) + max(sequence)) / 2 FROM entry)"
 )
-_LIST: Final = "SELECT sequence FROM entry ORDER BY sequence"
+_ALL: Final = -1
+"""SQLite's word for no limit."""
+_LIST_NEWEST: Final = "SELECT sequence FROM entry ORDER BY sequence DESC LIMIT ?"
 
 
 def _examined(

@@ -1,5 +1,6 @@
 """What a report says about a store, before any page is drawn."""
 
+import json
 import logging
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ from ortsel.report.evidence import Evidence
 from ortsel.report.page import Heading, render
 from ortsel.report.question import question_of
 from ortsel.report.shown_text import plain, three_digits
-from ortsel.store.search_log import LoggedEntry, Searched, Withdrawn
+from ortsel.store.search_log import Considered, LoggedEntry, Searched, Withdrawn
 from ortsel.store.store import StoredRecord
 from spec.report import CandidateReport, Outcome, TrialReport
 from tests.ortsel.report.sample_store import NOW_S, key_of, record_of, report
@@ -166,3 +167,38 @@ def test_a_real_search_is_kept_whole_for_the_report(
     assert shape.newest.key == explained.key
     assert shape.newest.report.candidates == explained.candidates
     assert "not kept for reports" not in caplog.text
+
+
+def test_page_and_document_say_how_many_candidates_there_were_and_why_in_that_order() -> None:
+    key, text = key_of("model", 1, 8)
+    considered = Considered(
+        15, (("no-gain", 2), ("same-as-reference", 3)), (("cpu:threads=4", "<b>won</b> before"),)
+    )
+    found = Searched(NOW_S, report(key, 1000, Fraction(1, 2)), considered)
+    contents = compile_contents(Evidence((), (LoggedEntry(found, text),)), {})
+    (search,) = contents.shapes[0].searches
+    measured = sum(one.blocks > 0 for one in search.report.candidates)
+    verified = sum(one.verified for one in search.report.candidates) - 1
+    assert 0 < verified < measured, "pointless unless the counts differ"
+    document = json.loads(json.dumps(report_document(contents)))
+    told = document["models"][0]["shapes"][0]["searches"][0]
+    assert told["counts"] == {
+        "generated": 15, "left_out": 5, "measured": measured, "verified": verified,
+    }  # fmt: skip
+    assert told["left_out_by_rule"] == {"no-gain": 2, "same-as-reference": 3}
+    placed = {one["name"]: one["placed"] for one in told["candidates"]}
+    assert placed["cpu:threads=4"] == "<b>won</b> before"
+    page = render(contents, HEADING)
+    sentence = "15 generated, 5 left out (2 no-gain, 3 same-as-reference), "
+    assert f"{sentence}{measured} measured, {verified} verified" in page
+    assert "Why in this order" in page
+    assert "&lt;b&gt;won&lt;/b&gt; before" in page
+
+
+def test_a_search_whose_log_does_not_say_has_no_such_counts() -> None:
+    contents = compile_contents(Evidence((), (searched(Fraction(1, 2), 1),)), {})
+    (search,) = contents.shapes[0].searches
+    assert search.counts()["generated"] is None
+    page = render(contents, HEADING)
+    assert "Why in this order" not in page
+    assert f'<span class="counts">{search.counts()["measured"]} measured' in page
