@@ -65,7 +65,10 @@ def cuda_plans(facts: CudaFacts) -> ProviderPlans:
             left_out.append(LeftOut(one.name, one.obstacle))
         else:
             options = _tf32(facts) | own | {one.option: one.value}
-            plans.append(ProviderPlan(f"cuda:{one.name}", CUDA, tuple(options.items()), one.notes))
+            captures = options.get("enable_cuda_graph") == "1" and "enable_cuda_graph" not in own
+            plans.append(
+                ProviderPlan(f"cuda:{one.name}", CUDA, tuple(options.items()), one.notes, captures)
+            )
     return ProviderPlans(tuple(plans), tuple(left_out))
 
 

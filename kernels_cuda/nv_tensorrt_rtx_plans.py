@@ -69,7 +69,10 @@ def nv_tensorrt_rtx_plans(facts: NvTensorrtRtxFacts) -> ProviderPlans:
             options = shape_profile("nv", facts.shapes) | {switch: graph} | own
             complete = {"nv_runtime_cache_path": _folder(facts, options)} | options
             full = f"nv-tensorrt-rtx:{name}"
-            plans.append(ProviderPlan(full, NV_TENSORRT_RTX, tuple(complete.items()), notes))
+            captures = graph == "1" and switch not in own
+            plans.append(
+                ProviderPlan(full, NV_TENSORRT_RTX, tuple(complete.items()), notes, captures)
+            )
     return ProviderPlans(tuple(plans), tuple(left_out))
 
 

@@ -16,6 +16,8 @@ class ProviderPlan:
     options: tuple[tuple[str, str], ...] = field(converter=_sorted)
     """Complete: the user's options are among them."""
     notes: str = field(default="", eq=False)
+    captures: bool = False
+    """Whether it captures a graph: then it reads and writes the same addresses at each call."""
 
 
 @frozen

@@ -63,7 +63,10 @@ def tensorrt_plans(facts: TensorrtFacts) -> ProviderPlans:
         else:
             every = shape_profile("trt", facts.shapes) | options
             complete = every | _caches(facts, every | own) | own
-            plans.append(ProviderPlan(f"tensorrt:{name}", TENSORRT, tuple(complete.items()), notes))
+            captures = "trt_cuda_graph_enable" in options
+            plans.append(
+                ProviderPlan(f"tensorrt:{name}", TENSORRT, tuple(complete.items()), notes, captures)
+            )
     return ProviderPlans(tuple(plans), tuple(left_out))
 
 

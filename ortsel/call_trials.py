@@ -17,7 +17,7 @@ from ortsel.plan_session import build_plan_session
 from ortsel.progress import Progress, Stage
 from ortsel.provider_caches import with_caches
 from ortsel.scratch_folder import ScratchFolder
-from ortsel.session_builder import CPU, build_session
+from ortsel.session_builder import CPU
 from ortsel.trial.calling import Calling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
@@ -318,7 +318,7 @@ class CallTrials:
         cached = with_caches(plan, self._subject.caches)
         if cached is not plan:
             with suppress(Exception):
-                return build_session(model, cached)
+                return build_plan_session(model, cached, self._scratch)
         scratch = None
         with suppress(OSError):  # a file system that nobody may write to has served so far
             scratch = self._scratch

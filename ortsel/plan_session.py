@@ -2,8 +2,9 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from ortsel.fixed_addresses import FixedAddressSession, device_of
 from ortsel.mapped_weights import mapped_weights
 from ortsel.plan import Plan
 from ortsel.session_builder import CPU, build_session
@@ -24,8 +25,19 @@ def build_plan_session(
 
     That is for plans on the CPU: other providers copy weights to memory of their own. `scratch` is
     where files may lie meanwhile, None where there is no such place. A model that does not load so
-    is loaded as it is. Raises as `build_session` does.
+    is loaded as it is. A plan with `fixed_addresses` has a session around ONNX Runtime's. Raises as
+    `build_session` does.
     """
+    session = _plain_session(model, plan, scratch)
+    if not plan.fixed_addresses:
+        return session
+    fixed = FixedAddressSession(session, device_of(plan), plan.shapes)
+    return cast("onnxruntime.InferenceSession", fixed)
+
+
+def _plain_session(
+    model: Path | bytes, plan: Plan, scratch: Path | None
+) -> "onnxruntime.InferenceSession":
     if scratch is None or not _may_map(plan):
         return build_session(model, plan)
     with mapped_weights(model, scratch) as source:

@@ -7,6 +7,7 @@ only chose where the work runs.
 from typing import Final
 
 from kernels_cuda import CUDA, CudaFacts, ProviderPlan, cuda_plans
+from ortsel.candidates.captured_graphs import captured
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.model_traits import ModelTraits
@@ -56,18 +57,19 @@ def cuda_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | Left
         notes = "the CUDA provider as it is, exact float32 products"
         plans = (ProviderPlan("cuda:default", CUDA, (("use_tf32", "0"),), notes), *plans)
     left_out = (LeftOut(f"cuda:{one.name}", "no-gain", one.reason) for one in found.left_out)
-    return (*(_plan(reference, plan) for plan in plans), *left_out)
+    return (*(_plan(reference, facts, plan) for plan in plans), *left_out)
 
 
-def _plan(reference: Plan, plan: ProviderPlan) -> Plan:
+def _plan(reference: Plan, facts: CandidateFacts, plan: ProviderPlan) -> Plan:
     changed = Provider(plan.provider, plan.options)
     providers = reference.providers or (changed, Provider(CPU))
-    return derive(
+    made = derive(
         reference,
         plan.name,
         providers=tuple(changed if one.name == CUDA else one for one in providers),
         notes=plan.notes,
     )
+    return captured(made, facts) if plan.captures else made
 
 
 def _contains(model: ModelTraits, *operator_types: str) -> bool | None:

@@ -53,8 +53,8 @@ class EngineFacts:
     fingerprint: str
     """Of model, device and library versions."""
     shapes: tuple[ShapeRange, ...] = ()
-    """The shapes in play of every open input; empty where all are fixed, or none is known yet: then
-    an engine grows with the shapes that it meets."""
+    """The shapes in play of every open input, where one engine is to take several; a call's own
+    shapes give engines for them alone. Empty: an engine grows with the shapes that it meets."""
 
 
 @frozen

@@ -7,7 +7,6 @@ other shapes is looked up apart. Dimensions that have a name are overridden by i
 model is rewritten (graph variant `static-shapes`).
 """
 
-import hashlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,12 +18,11 @@ from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.model_traits import ModelTraits
 from ortsel.candidates.openvino import openvino_candidates
 from ortsel.candidates.search_space import LeftOut
+from ortsel.candidates.shape_labels import label
 from ortsel.plan import Plan, Shapes
 
 SHAPE_OPERATORS: Final = ("Shape", "Size")
 """Where none is in a model, nothing is left to compute once its shapes are known."""
-LONGEST: Final = 200
-"""Characters of sizes in a plan's name; more are a count and a hash."""
 
 
 @frozen
@@ -37,11 +35,7 @@ class OpenSizes:
     @property
     def label(self) -> str:
         """The sizes, short enough for a name."""
-        text = ",".join(f"{name}={size}" for name, size in self.by_name)
-        if len(text) > LONGEST:
-            short = hashlib.sha256(text.encode()).hexdigest()[:16]
-            text = f"{len(self.by_name)} sizes,{short}"
-        return f"[{text}]" if text else ""
+        return label([f"{name}={size}" for name, size in self.by_name])
 
 
 @frozen

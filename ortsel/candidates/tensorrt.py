@@ -5,7 +5,10 @@ engine takes seconds to minutes: a search that has no budget for it says so, and
 Each plan keeps its engines in a folder of its own below the cache folder.
 """
 
+from itertools import islice
 from typing import Final
+
+from attrs import evolve
 
 from kernels_cuda import (
     CUDA,
@@ -14,10 +17,12 @@ from kernels_cuda import (
     NvTensorrtRtxFacts,
     ProviderPlan,
     ProviderPlans,
+    ShapeRange,
     TensorrtFacts,
     nv_tensorrt_rtx_plans,
     tensorrt_plans,
 )
+from ortsel.candidates.captured_graphs import captured, for_shapes
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts, EngineFacts, GpuFacts
 from ortsel.candidates.search_space import LeftOut
@@ -39,13 +44,41 @@ def tensorrt_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Plan | 
         return (LeftOut("tensorrt", "users-choice", reason),)
     if facts.gpu is None or facts.engines is None:
         return (LeftOut("tensorrt", "no-device", "nothing is known of a GPU"),)
-    found = ProviderPlans()
     if facts.offers(TENSORRT) and NV_TENSORRT_RTX not in named:
-        found = _tensorrt(reference, facts, facts.gpu, facts.engines)
+        kind = _tensorrt
     elif facts.offers(NV_TENSORRT_RTX) and TENSORRT not in named:
-        found = _nv_tensorrt_rtx(reference, facts, facts.gpu, facts.engines)
+        kind = _nv_tensorrt_rtx
+    else:
+        return ()
+    gpu, engines = facts.gpu, facts.engines
+    found = kind(reference, facts, gpu, engines)
     left_out = (LeftOut(f"tensorrt:{one.name}", "no-gain", one.reason) for one in found.left_out)
-    return (*(_plan(reference, facts, plan) for plan in found.plans), *left_out)
+    for_any = (_plan(reference, facts, plan) for plan in found.plans)
+    profile = _profile(facts)
+    if not profile:
+        return (*for_any, *left_out)
+    # Without a profile an engine is built anew, during a call, whenever a shape leaves the range
+    # that it has met; with one it takes no shape outside of it.
+    profiled = kind(reference, facts, gpu, evolve(engines, shapes=profile))
+    for_one = (for_shapes(_plan(reference, facts, plan), facts) for plan in profiled.plans)
+    return (*for_one, *islice(for_any, 1), *left_out)
+
+
+def _profile(facts: CandidateFacts) -> tuple[ShapeRange, ...]:
+    """Return the call's own shapes as a profile of the inputs that the model leaves open.
+
+    None where all are fixed, where some are not known, and for what no profile can say.
+    """
+    given = dict(facts.shapes)
+    ranges = []
+    for name, dimensions in facts.model.inputs or ():
+        if all(isinstance(dimension, int) for dimension in dimensions):
+            continue
+        sizes = given.get(name)
+        if not sizes or 0 in sizes or set(name) & set(":,"):
+            return ()
+        ranges.append(ShapeRange(name, sizes, sizes, sizes))
+    return tuple(ranges)
 
 
 def _tensorrt(
@@ -92,9 +125,10 @@ def _plan(reference: Plan, facts: CandidateFacts, plan: ProviderPlan) -> Plan:
     if not others:
         cuda = [Provider(CUDA, (("use_tf32", "0"),))] if facts.offers(CUDA) else []
         others = [*cuda, Provider(CPU)]
-    return derive(
+    made = derive(
         reference,
         plan.name,
         providers=(Provider(plan.provider, plan.options), *others),
         notes=plan.notes,
     )
+    return captured(made, facts) if plan.captures else made

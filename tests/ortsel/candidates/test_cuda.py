@@ -67,6 +67,14 @@ def test_graph_capture_needs_a_caller_that_binds_buffers() -> None:
     bound = evolve(ON_A100, has_fixed_addresses=True)
     assert "cuda:graph" not in cuda_names(NAMED, ON_A100)
     assert "cuda:graph" in cuda_names(NAMED, bound)
+    shaped = evolve(bound, shapes=(("x", (2, 3)),))
+    [graph] = [plan for plan in generate(NAMED, shaped) if plan.name.startswith("cuda:graph")]
+    assert graph.name == "cuda:graph[x=2x3]"
+    assert graph.fixed_addresses
+    assert graph.shapes == (("x", (2, 3)),)
+    assert not any(plan.fixed_addresses for plan in generate(NAMED, shaped) if plan != graph)
+    fixed = evolve(shaped, model=ModelTraits(frozenset({"Conv"}), dynamic_shapes=False))
+    assert "cuda:graph" in cuda_names(NAMED, fixed)
     branches = evolve(bound, model=ModelTraits(frozenset({"If", "Conv"})))
     assert "cuda:graph" not in cuda_names(NAMED, branches)
 

@@ -20,7 +20,8 @@ from ortsel.candidates import (
     search_space,
 )
 from ortsel.candidates.openvino import OPENVINO
-from ortsel.candidates.static_shapes import LONGEST, static_shape_candidates
+from ortsel.candidates.shape_labels import LONGEST
+from ortsel.candidates.static_shapes import static_shape_candidates
 from ortsel.errors import UsageError
 from ortsel.plan import Plan, SessionSettings, Shapes
 from ortsel.session_builder import build_session

@@ -4,7 +4,7 @@ import pytest
 from attrs import evolve
 
 from kernels_cuda import CUDA, NV_TENSORRT_RTX, TENSORRT, ShapeRange
-from ortsel.candidates import REFERENCE, CandidateFacts, GpuFacts, generate
+from ortsel.candidates import REFERENCE, CandidateFacts, GpuFacts, ModelTraits, generate
 from ortsel.candidates.facts import EngineFacts
 from ortsel.plan import Plan, Provider
 from spec.capability import GPU_WHEEL_1_31, PRESETS
@@ -80,3 +80,51 @@ def test_tensorrt_for_rtx_is_offered_where_it_is_the_one_that_is_there() -> None
     assert dict(plan.providers[0].options)["enable_cuda_graph"] == "0"
     bound = evolve(facts, has_fixed_addresses=True)
     assert "nv-tensorrt-rtx:engine,graph" in engines(ON_CUDA, bound)
+
+
+OPEN = ModelTraits(dynamic_shapes=True, inputs=(("x", ("n", 8)), ("y", (4,))))
+CALL = evolve(
+    FACTS,
+    model=OPEN,
+    engines=EngineFacts("/cache", "f" * 64),
+    shapes=(("x", (2, 8)), ("y", (4,))),
+    has_fixed_addresses=True,
+)
+
+
+@pytest.mark.parametrize("provider", [TENSORRT, NV_TENSORRT_RTX])
+def test_a_calls_own_shapes_are_the_profile_of_engines_for_them_alone(provider: str) -> None:
+    prefix = "trt" if provider == TENSORRT else "nv"
+    plans = engines(ON_CUDA, evolve(CALL, providers=(provider, CUDA, CPU)))
+    assert len(plans) > 2
+    for_any = [plan for plan in plans.values() if not plan.shapes]
+    assert [plan.name.partition(":")[2] for plan in for_any] == ["engine"]
+    for plan in plans.values():
+        assert plan.providers is not None
+        options = dict(plan.providers[0].options)
+        profile = {name: text for name, text in options.items() if "_profile_" in name}
+        if plan in for_any:
+            assert profile == {}
+            continue
+        assert plan.name.endswith("[x=2x8,y=4]")
+        assert plan.shapes == CALL.shapes
+        assert set(profile) == {f"{prefix}_profile_{end}_shapes" for end in ("min", "opt", "max")}
+        assert set(profile.values()) == {"x:2x8"}
+        assert plan.fixed_addresses == ("graph" in plan.name)
+    caches = {
+        value
+        for plan in plans.values()
+        for name, value in (plan.providers or ())[0].options
+        if name.endswith(("engine_cache_path", "runtime_cache_path"))
+    }
+    assert len(caches) == len(plans), "engines of one shape are never loaded for another"
+
+
+def test_there_is_no_profile_for_what_it_cannot_say() -> None:
+    for sizes in ((("x", (0, 8)), ("y", (4,))), (("y", (4,)),)):
+        plans = engines(ON_CUDA, evolve(CALL, shapes=sizes, has_fixed_addresses=False))
+        assert plans
+        assert not any(plan.shapes for plan in plans.values())
+    named = evolve(OPEN, inputs=(("a:b", ("n", 8)),))
+    facts = evolve(CALL, model=named, shapes=(("a:b", (2, 8)),), has_fixed_addresses=False)
+    assert not any(plan.shapes for plan in engines(ON_CUDA, facts).values())
