@@ -2,5 +2,5 @@
 
 from typing import Final
 
-SPEC_VERSION: Final = "2.0"
+SPEC_VERSION: Final = "2.1"
 """Goes up when an answer changes. Adding rules, or vectors for them, does not change it."""

@@ -269,11 +269,15 @@ def _turn_ends_ns(policy: Policy, search: Search, stage: Exploring, index: int, 
 
     Most turns end early, so twice the share is there for those that need it, and one stubborn
     candidate cannot take the turns of all that follow. The fair share counts this candidate and
-    those behind it, as far as the candidate limit allows.
+    those behind it that may have a turn, as far as the candidate limit allows.
     """
     left_ns = search.deadline_ns - now.monotonic_ns
-    behind = len(search.candidates) - index - (search.reference > index)
-    turns = min(behind, policy.max_candidates - stage.tried)
+    may_have_one = sum(
+        search.candidates[behind].fits(policy.max_workspace_bytes)
+        for behind in range(index, len(search.candidates))
+        if behind != search.reference
+    )
+    turns = min(may_have_one, policy.max_candidates - stage.tried)
     return now.monotonic_ns + min(left_ns, TURN_SHARES * left_ns // turns)
 
 

@@ -277,6 +277,11 @@ def _turns() -> tuple[Vector, ...]:
              searched(slow, policy=evolve(tight, max_candidates=2, budget_ns=300_000),
                       candidates=five), "tuned reference", breaks="S7", holds="S6",
              flags="clock boundary"),
+        _one("unfit-has-no-share", "Two of five cannot be tried, so 2 turns are left, and the "
+             "first may take all of 100000 ns. It takes 76000 to its verdict; a share of 4 turns "
+             "would have cut it at 50000, and left the search incomplete.",
+             searched({"stubborn": 10_000}, policy=tight, candidates=_two_unfit()), "tuned fast",
+             breaks="S6", holds="S7", flags="clock boundary"),
         _one("timeout-at-the-end-of-a-turn", "A transient failure at or past the turn's end is "
              "a cut and excludes nobody.", _timed_out(five, late), "tuned fast",
              "tuned stubborn", breaks="S6", holds="S8", flags="clock boundary"),
@@ -295,6 +300,16 @@ def _turns() -> tuple[Vector, ...]:
              searched(dict(WORSE), policy=evolve(anytime, max_candidates=2), candidates=_four()),
              "tuned fast", holds="E5", breaks="S6", flags="boundary exact"),
     )  # fmt: skip
+
+
+def _two_unfit() -> tuple[Candidate, ...]:
+    return (
+        Candidate("reference"),
+        Candidate("stubborn"),
+        Candidate("barred", ineligible="not on this device"),
+        Candidate("fast"),
+        Candidate("barred too", ineligible="not on this device"),
+    )
 
 
 def _four() -> tuple[Candidate, ...]:

@@ -25,11 +25,21 @@ from conformance.vectors.second_route.plain import (
 BLOCK: Final = 4
 
 
+def _fits(candidate: Plain, room: Plain) -> bool:
+    """Say whether a candidate may have a turn in so much workspace; none given is no limit."""
+    if text(member(candidate, "ineligible")):
+        return False
+    need = member(candidate, "workspace_bytes")
+    return room is None or (need is not None and whole(need) <= whole(room))
+
+
 class Request:
     """What is known of a request under way."""
 
     def __init__(self, event: Plain, policy: Plain) -> None:
         self.names = [text(member(one, "name")) for one in items(member(event, "candidates"))]
+        room = member(policy, "max_workspace_bytes")
+        self.fit = [_fits(one, room) for one in items(member(event, "candidates"))]
         self.reference = whole(member(event, "reference"))
         asked: dict[str, Plain] = {"policy": policy}
         for name in ("problem", "candidates", "reference"):
@@ -88,7 +98,11 @@ class Request:
             return
         self.turn, self.paired = candidate, []
         if candidate != self.reference:
-            waiting = [one for one in range(candidate, len(self.names)) if one != self.reference]
+            waiting = [
+                one
+                for one in range(candidate, len(self.names))
+                if one != self.reference and self.fit[one]
+            ]
             share = min(len(waiting), self.limit - self.turns)
             left_ns = self.deadline_ns - now_ns
             self.ends_ns = now_ns + min(left_ns, 2 * left_ns // share)

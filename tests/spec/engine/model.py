@@ -835,7 +835,8 @@ class Model:
         if index == one.reference:
             return ends_ns
         waiting = sum(
-            other >= index and other != one.reference for other in range(len(one.event.candidates))
+            other >= index and other != one.reference and self._fits(candidate)
+            for other, candidate in enumerate(one.event.candidates)
         )
         waiting = min(waiting, self.policy.max_candidates - len(one.turns))
         return min(ends_ns, now_ns + 2 * (ends_ns - now_ns) // waiting)

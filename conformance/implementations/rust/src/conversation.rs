@@ -135,7 +135,7 @@ fn welcome() -> Reply {
     let members = vec![
         ("protocol", Value::integer(PROTOCOL)),
         ("name", Value::text("small selector")),
-        ("version", Value::text("2.0")),
+        ("version", Value::text("2.1")),
         ("language", Value::text("Rust")),
         ("levels", Value::array(LEVELS, Value::text)),
         ("capabilities", Value::array(CAPABILITIES, Value::text)),

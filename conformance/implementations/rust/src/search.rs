@@ -288,6 +288,9 @@ impl Search {
         let left_ns = scene.asked.monotonic_ns + scene.policy.budget_ns - now_ns;
         let waiting = (candidate..self.trials.len())
             .filter(|place| *place != scene.question.reference)
+            .filter(|place| {
+                scene.question.candidates[*place].fits(scene.policy.max_workspace_bytes)
+            })
             .count();
         let turns = waiting.min(scene.policy.max_candidates - self.turns);
         self.ends_ns = now_ns + left_ns.min(2 * left_ns / turns as i128);
