@@ -16,8 +16,9 @@ Attribute: TypeAlias = bool | int | str
 Shapes: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """Exact shapes of inputs by name, sorted."""
 
-VARIANT_SCHEMA: Final = 1
-"""Raised when a graph variant of the same name is built in another way."""
+VARIANT_SCHEMA: Final = 2
+"""Raised when a graph variant of the same name is built in another way: decisions and files that
+rest on how it was built before are then not used."""
 
 
 _Value = TypeVar("_Value", bound=Attribute)

@@ -13,6 +13,7 @@ CHAIN: Final = ("MatMul", "Softmax")
 FUSED_CHAIN: Final = ("FusedMatMul", "Softmax")
 MULTI_HEAD: Final = ("MultiHeadAttention",)
 ONNX: Final = ("Attention",)
+GROUPED: Final = ("GroupQueryAttention",)
 ANY: Final = (MULTI_HEAD, ONNX, CHAIN, FUSED_CHAIN)
 
 VARIANTS: Final[tuple[Variant, ...]] = (
@@ -48,7 +49,7 @@ VARIANTS: Final[tuple[Variant, ...]] = (
     ),
     (
         "memory-efficient",
-        ANY,
+        (*ANY, GROUPED),
         PRODUCTS_OPSET,
         "attention over some query tokens at a time, with bounded memory for scores",
     ),
@@ -71,7 +72,7 @@ RARE_VARIANTS: Final[tuple[Variant, ...]] = (
     ),
     (
         "math",
-        (MULTI_HEAD, ONNX),
+        (MULTI_HEAD, ONNX, GROUPED),
         PRODUCTS_OPSET,
         "fused attention as products and a softmax",
     ),

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ortsel.graph_variants.attention_problem import AttentionProblem
 from ortsel.graph_variants.attention_site import ONNX_ATTENTION, fused_attention
 from ortsel.graph_variants.fused_problems import read_fused
-from ortsel.graph_variants.shape_inference import MULTI_HEAD_ATTENTION, infer_shapes
+from ortsel.graph_variants.group_query_problems import read_group_query
+from ortsel.graph_variants.packed_problems import read_packed
+from ortsel.graph_variants.shape_inference import (
+    GROUP_QUERY_ATTENTION,
+    MULTI_HEAD_ATTENTION,
+    PACKED_ATTENTION,
+    infer_shapes,
+)
 from ortsel.graph_variants.unfused_problems import read_unfused
 from ortsel.graph_variants.variant import Census, NotApplicableError, operator
 
@@ -23,7 +30,12 @@ MICROSOFT: Final = "com.microsoft"
 OLDEST_OPSET: Final = 13
 """Softmax has one axis, and sums take theirs as an input, from this operator set on."""
 
-FUSED: Final = (MULTI_HEAD_ATTENTION, ONNX_ATTENTION)
+FUSED: Final = (
+    MULTI_HEAD_ATTENTION,
+    ONNX_ATTENTION,
+    PACKED_ATTENTION,
+    GROUP_QUERY_ATTENTION,
+)
 
 
 def rewrite_attention(
@@ -66,11 +78,15 @@ def _readers(
         raise NotApplicableError(reason)
     for site in list(fused_attention(model)) if fused else ():
         yield partial(read_fused, site, opset)
-    if unfused:
-        infer_shapes(model)
-        for node in list(ir.traversal.RecursiveGraphIterator(model.graph)):
-            if operator(node) == "Softmax":
-                yield partial(read_unfused, node, opset)
+    infer_shapes(model)
+    for node in list(ir.traversal.RecursiveGraphIterator(model.graph)):
+        name = operator(node)
+        if fused and name == PACKED_ATTENTION:
+            yield partial(read_packed, node, opset)
+        elif fused and name == GROUP_QUERY_ATTENTION:
+            yield partial(read_group_query, node, opset)
+        elif unfused and name == "Softmax":
+            yield partial(read_unfused, node, opset)
 
 
 def _replace(problem: AttentionProblem, outputs: "list[ir.Value]") -> None:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from ortsel.graph_variants.attention_problem import AttentionProblem
 from ortsel.graph_variants.attention_rewriting import OLDEST_OPSET
 from ortsel.graph_variants.attention_site import fused_attention
-from ortsel.graph_variants.shape_inference import infer_shapes
+from ortsel.graph_variants.shape_inference import PACKED_ATTENTION, infer_shapes
 from ortsel.graph_variants.unfused_problems import PRODUCTS, read_unfused
 from ortsel.graph_variants.variant import NotApplicableError, operator
 
@@ -96,6 +96,9 @@ def _sites(model: "ir.Model") -> "Iterator[tuple[str, tuple[ir.Node, ...]]]":
     opset = model.opset_imports.get("", 0)
     for node in list(ir.traversal.RecursiveGraphIterator(model.graph)):
         name = operator(node)
+        if name == PACKED_ATTENTION:
+            reason = f"{node.name or name} projects its input itself"
+            raise NotApplicableError(reason)
         if id(node) in fused or name == GROUP_QUERY:
             nodes: tuple[ir.Node, ...] = (node,)
         elif name == "Softmax" and (problem := _unfused(node, opset)) is not None:

@@ -179,7 +179,7 @@ def _multi_head_steps(
         steps.append(Added(addition))
     if padding is not None:
         filter_value = attributes.get_float("mask_filter_value", MASK_FILTER)
-        steps.append(Added(_padding(writer, padding, filter_value)))
+        steps.append(Added(padding_addition(writer, padding, filter_value)))
     if causal:
         if not same_tokens(query, key):
             raise NotApplicableError(UNEQUAL)
@@ -241,8 +241,10 @@ def _presents(
     return tuple(heads_first(writer, (key, value)[index - 1]) for index in asked)
 
 
-def _padding(writer: NodeWriter, padding: "ir.Value", filter_value: float) -> "ir.Value":
+def padding_addition(writer: NodeWriter, padding: "ir.Value", filter_value: float) -> "ir.Value":
     """Write a mask of tokens, or of tokens by query, as something to add to the scores."""
+    import onnx_ir as ir
+
     rank = 0 if padding.shape is None else len(padding.shape)
     if rank not in {2, 3}:
         reason = f"got a key_padding_mask of rank {rank or '?'}, need 2 or 3"
@@ -251,7 +253,12 @@ def _padding(writer: NodeWriter, padding: "ir.Value", filter_value: float) -> "i
     added = writer.op("Where", visible, writer.number(0.0), writer.number(filter_value))
     sizes = [writer.dimension(added, axis) for axis in range(rank)]
     ones = [writer.integers(1)] * (RANK_WITH_HEADS - rank)
-    return writer.reshape(added, writer.join(sizes[0], *ones, *sizes[1:]))
+    result = writer.reshape(added, writer.join(sizes[0], *ones, *sizes[1:]))
+    assert padding.shape is not None, "of a known rank"
+    shape = list(padding.shape)
+    result.type = ir.TensorType(ir.DataType.FLOAT)
+    result.shape = ir.Shape([shape[0], *[1] * len(ones), *shape[1:]])
+    return result
 
 
 def _biased(

@@ -19,12 +19,12 @@ from ortsel.graph_variants.attention_problem import (
 from ortsel.graph_variants.attention_rewriting import MICROSOFT, rewrite_attention
 from ortsel.graph_variants.layouts import flat
 from ortsel.graph_variants.products import head_size
+from ortsel.graph_variants.shape_inference import GROUP_QUERY_ATTENTION
 from ortsel.graph_variants.variant import Census, GraphVariant, NotApplicableError
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-GROUP_QUERY_ATTENTION: Final = "com.microsoft::GroupQueryAttention"
 INT32: Final = 6
 
 

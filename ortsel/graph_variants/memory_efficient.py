@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 SCORES_AT_ONCE: Final = 1 << 22
-"""16 MiB of scores, which exist twice. With a quarter of them, a product of 4096 x 4096 tokens took
-a tenth longer; with all of them, 134 million, half longer (8 heads, 2 threads of an EPYC)."""
+"""16 MiB of scores, which exist twice. With fewer, products have too few rows to be fast; with
+more, scores leave the caches between product and softmax."""
 FEWEST_ROWS: Final = 16
 """Products of fewer rows are much slower by the row; long rows of many heads take more memory."""
 

@@ -17,15 +17,19 @@ from ortsel.graph_variants.attention_problem import (
     same_tokens,
 )
 from ortsel.graph_variants.attention_rewriting import MICROSOFT, rewrite_attention
+from ortsel.graph_variants.attention_site import ONNX_ATTENTION
 from ortsel.graph_variants.layouts import flat, heads_first
 from ortsel.graph_variants.node_writer import NodeWriter
 from ortsel.graph_variants.products import head_size
 from ortsel.graph_variants.score_steps import may_mask_rows
-from ortsel.graph_variants.shape_inference import MULTI_HEAD_ATTENTION
+from ortsel.graph_variants.shape_inference import MULTI_HEAD_ATTENTION, PACKED_ATTENTION
 from ortsel.graph_variants.variant import Census, GraphVariant, NotApplicableError
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+REPLACED: Final = ("Softmax", ONNX_ATTENTION, PACKED_ATTENTION)
+"""What it can stand for, one for one."""
 
 
 def emit_multi_head(problem: AttentionProblem, *, keys_flat: bool) -> "tuple[ir.Value, ...]":
@@ -112,7 +116,7 @@ def to_multi_head(model: "ir.Model", *, keys_flat: bool) -> "ir.Model":
 def ensures_multi_head(before: Census, after: Census) -> str:
     """The operator is there, and other attention or a softmax went for each that came."""
     came = after[MULTI_HEAD_ATTENTION] - before[MULTI_HEAD_ATTENTION]
-    gone = sum(before[name] - after[name] for name in ("Softmax", "Attention"))
+    gone = sum(before[name] - after[name] for name in REPLACED)
     kept = after[MULTI_HEAD_ATTENTION] > 0 and came == gone
     return "" if kept else f"{gone} attentions went, {came} MultiHeadAttention came"
 

@@ -27,6 +27,10 @@ SAME_AS_FIRST_INPUT: Final = frozenset(
 """Operators whose first output has the type and shape of their first input."""
 
 MULTI_HEAD_ATTENTION: Final = "com.microsoft::MultiHeadAttention"
+GROUP_QUERY_ATTENTION: Final = "com.microsoft::GroupQueryAttention"
+PACKED_ATTENTION: Final = "com.microsoft::Attention"
+ATTENTION: Final = frozenset({MULTI_HEAD_ATTENTION, GROUP_QUERY_ATTENTION, PACKED_ATTENTION})
+"""Operators whose first output has the batch and the tokens of their first input."""
 
 VALUE: Final = 2
 WITH_HEADS: Final = 4
@@ -52,7 +56,7 @@ def _carry_on(node: "ir.Node") -> bool:
     import onnx_ir as ir
 
     name = operator(node)
-    if name not in SAME_AS_FIRST_INPUT and name != MULTI_HEAD_ATTENTION:
+    if name not in SAME_AS_FIRST_INPUT and name not in ATTENTION:
         return False
     source, output = node.inputs[0], node.outputs[0]
     if source is None:
@@ -63,11 +67,30 @@ def _carry_on(node: "ir.Node") -> bool:
     new_shape = output.shape is None and source.shape is not None
     if new_shape and source.shape is not None:
         dimensions = list(source.shape)
-        if name == MULTI_HEAD_ATTENTION:
-            size = _value_size(node)
+        if name in ATTENTION:
+            size = _result_size(node)
             dimensions = [*dimensions[:2], ir.SymbolicDim(None) if size is None else size]
         output.shape = ir.Shape(dimensions)
     return new_type or new_shape
+
+
+def _result_size(node: "ir.Node") -> int | None:
+    """Return the last dimension of an attention's output."""
+    if operator(node) == PACKED_ATTENTION:
+        sizes = node.attributes.get_ints("qkv_hidden_sizes", ())
+        weights = node.inputs[1]
+        joined = None if weights is None or weights.shape is None else weights.shape[-1]
+        if sizes:
+            return sizes[VALUE]
+        return joined // 3 if isinstance(joined, int) else None
+    if operator(node) == GROUP_QUERY_ATTENTION:
+        query = node.inputs[0]
+        hidden = None if query is None or query.shape is None else query.shape[-1]
+        if not isinstance(hidden, int) or node.inputs[1] is not None:
+            return hidden if isinstance(hidden, int) else None
+        heads = node.attributes.get_int("num_heads")
+        return hidden // (heads + 2 * node.attributes.get_int("kv_num_heads")) * heads
+    return _value_size(node)
 
 
 def _value_size(node: "ir.Node") -> int | None:

@@ -314,7 +314,7 @@ def test_variants_of_attention_need_an_operator_to_rewrite() -> None:
     lowered = {"attention-24", "attention-24+prescaled-query"}
     assert variants("Attention") == of_fused | as_multi_head | lowered
     assert variants("MatMul", "Softmax") == of_any | as_multi_head | {"ort-optimizer"}
-    assert variants("MatMul", "GroupQueryAttention") == set()
+    assert variants("MatMul", "GroupQueryAttention") == {"memory-efficient", "math"}
     assert variants("Conv", "Softmax") == set()
 
 
