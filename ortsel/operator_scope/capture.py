@@ -16,6 +16,8 @@ from ortsel.session_builder import build_session
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
+NO_PREPACKING: Final = "session.disable_prepacking"
+"""Weights are used once: arranging them for many calls takes longer than the call."""
 EXTERNAL_FOLDER: Final = "session.model_external_initializers_file_folder_path"
 SHAPE_PREFIX: Final = "ortsel__shape_of__"
 
@@ -54,6 +56,7 @@ def capture(
         proto.graph.node.append(onnx.helper.make_node("Shape", [name], [label]))
         proto.graph.output.append(onnx.ValueInfoProto(name=label))
     settings = plan.settings.with_config(EXTERNAL_FOLDER, str(model.absolute().parent))
+    settings = settings.with_config(NO_PREPACKING, "1")
     session = build_session(
         proto.SerializeToString(), evolve(plan, settings=settings), verify_providers=False
     )

@@ -12,7 +12,7 @@ from spec.record import Record
 from spec.report import CandidateReport, Outcome
 
 CLEARLY: Final = Fraction(11, 10)
-"""Of two that are both faster, one that takes this much longer has lost."""
+"""One that takes this much longer than the best has lost, however noisy its times are."""
 
 
 @frozen
@@ -25,8 +25,11 @@ class Decided:
     candidates: tuple[CandidateReport, ...] = ()
     """What the search found, if it was made in this process."""
 
-    def loses(self, name: str, variant: str) -> str:
-        """Return why a plan has no chance against another here; empty where it may have one."""
+    def loses(self, name: str, variant: str, min_speedup: Fraction) -> str:
+        """Return why a plan has no chance on the whole model; empty where it may have one.
+
+        `min_speedup` is what it would need there.
+        """
         refused = dict(self.attention.refused).get(variant)
         if refused is not None:
             return f"refused: {refused}"
@@ -35,7 +38,7 @@ class Decided:
             return ""
         report = next((one for one in self.candidates if one.name == name), None)
         if report is not None:
-            return _lost(report, winner, ratio)
+            return _lost(report, winner, ratio, min_speedup)
         # A record alone says of the others what it says of all: that none was worth a promotion.
         is_known = self.record is not None and self.record.winner == self.record.reference
         return "no way of writing it was faster" if is_known else ""
@@ -64,23 +67,27 @@ class Decided:
         return int(self.attention.instances * reference_ns * (1 - ratio))
 
 
-def _lost(report: CandidateReport, winner: str, best: Fraction) -> str:
-    won = f"against {float(best):.2f} of {winner}"
-    if report.outcome is Outcome.NOT_FASTER:
-        ratio = "" if report.ratio is None else f" ({float(report.ratio):.2f}, {won})"
-        return f"not faster{ratio}"
-    if (
-        report.outcome is Outcome.FASTER
-        and report.ratio is not None
-        and report.ratio >= CLEARLY * best
-    ):
-        return f"less fast ({float(report.ratio):.2f}, {won})"
+def _lost(report: CandidateReport, winner: str, best: Fraction, min_speedup: Fraction) -> str:
+    ratio = report.ratio
     if report.outcome is Outcome.FAILED:
         return f"failed: {report.reason}"
-    return ""
+    measured = (Outcome.NOT_FASTER, Outcome.FASTER, Outcome.NOISY)
+    if report.outcome not in measured:
+        return ""
+    if ratio is None:
+        return "its first call costs more than it could save"
+    near = report.outcome is Outcome.NOISY or ratio * min_speedup <= 1
+    if near and ratio < CLEARLY * best:
+        return ""
+    words = f"{float(ratio):.2f} times the reference's time"
+    return f"{words}, {winner} {float(best):.2f} times"
 
 
-def narrowed_by(decided: tuple[Decided, ...], plans: tuple[tuple[str, str], ...]) -> Resting:
+def narrowed_by(
+    decided: tuple[Decided, ...],
+    plans: tuple[tuple[str, str], ...],
+    min_speedup: Fraction,
+) -> Resting:
     """Return what follows for a model with all this attention.
 
     `plans` are candidates by name, with their variant. One is left out where it loses at every kind
@@ -89,7 +96,7 @@ def narrowed_by(decided: tuple[Decided, ...], plans: tuple[tuple[str, str], ...]
     """
     lost = []
     for name, variant in plans:
-        reasons = [one.loses(name, variant) for one in decided]
+        reasons = [one.loses(name, variant, min_speedup) for one in decided]
         if all(reasons):
             lost.append(LeftOut(name, RULE, "; ".join(dict.fromkeys(reasons))))
     records = [one.record for one in decided if one.record is not None]

@@ -7,6 +7,7 @@ not sure to pay, is not done, with the reason for whoever asks.
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -44,6 +45,7 @@ from ortsel.workload import workload_part
 from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json, canonical, digest
 from spec.engine.effect import Purpose
+from spec.evidence import AnytimeValid
 from spec.keys import cache_key
 from spec.moment import Moment
 from spec.policy import Policy
@@ -57,6 +59,10 @@ SHARE: Final = 3
 """One part in so many of a search's budget may go to attention by itself."""
 CUTTING_SHARE: Final = 6
 """One part in so many may go to cutting it out."""
+LEAST_SPEEDUP: Final = Fraction(11, 10)
+MOST_BLOCKS: Final = 24
+LEAST_RATE: Final = Fraction(1, 10**6)
+"""Rates of false promotions that so few blocks can keep."""
 COPIES: Final = 5
 """Of a model, that are held for a moment while attention is cut out: two as it is read, one with
 more outputs, its session, and the reference's in another child."""
@@ -99,6 +105,8 @@ class OperatorScope:
         """
         self._model = model
         self._selector = selector
+        self._alone = selector.with_policy(policy_alone(selector.policy))
+        """Decides about attention by itself; over the same store."""
         self._asked_for = asked_for
         self._few = places is not None and places < LEAST_INSTANCES
         self._remembered: dict[str, Resting] = {}
@@ -250,7 +258,7 @@ class OperatorScope:
         )
 
     def _record(self, question: "_Question") -> Record | None:
-        return standing_decision(self._selector, question.key(self._selector.policy))
+        return standing_decision(self._alone, question.key(self._alone.policy))
 
     def _raced(
         self,
@@ -268,7 +276,7 @@ class OperatorScope:
                 left_ns = max(1, ends_ns - search.clock().monotonic_ns)
                 self._race(search, question, left_ns // (len(questions) - position))
                 record, source = self._record(question), "tuned"
-            report = self._selector.report(question.key(self._selector.policy))
+            report = self._alone.report(question.key(self._alone.policy))
             candidates = () if report is None else report.candidates
             one = Decided(question.attention, record, candidates)
             decided.append(one)
@@ -276,14 +284,15 @@ class OperatorScope:
         named = tuple((plan.name, plan.variant) for plan in plans)
         open_ones = [one.attention.words() for one in decided if one.record is None]
         reason = f"undecided, so it only orders: {'; '.join(open_ones)}" if open_ones else ""
-        return narrowed_by(tuple(decided), named), OperatorFindings(tuple(findings), reason)
+        resting = narrowed_by(tuple(decided), named, self._selector.policy.min_speedup)
+        return resting, OperatorFindings(tuple(findings), reason)
 
     def _race(self, search: Search, question: "_Question", budget_ns: int) -> None:
         """Search for one attention, in so much time."""
         with CallTrials(question.subject, question.call) as trials:
             runner, clock = search.patient(_OnlyInChildren(trials))
             problem, candidates = question.problem, question.candidates
-            self._selector.select(problem, candidates, 0, runner, clock=clock, budget_ns=budget_ns)
+            self._alone.select(problem, candidates, 0, runner, clock=clock, budget_ns=budget_ns)
 
 
 @frozen
@@ -369,6 +378,22 @@ class _OnlyInChildren:
 
     def record_loaded(self, record: Record) -> None:
         """Keep it back: a stored plan is compared in children like any other."""
+
+
+def policy_alone(policy: Policy) -> Policy:
+    """Return the policy by which attention is decided by itself.
+
+    What gains a few per cent there is no gain that a whole model would show, so that it need not be
+    told from the reference: near ties are what a search spends most of its time on.
+    """
+    evidence = policy.evidence
+    if (
+        isinstance(evidence, AnytimeValid)
+        and evidence.max_blocks > MOST_BLOCKS
+        and evidence.false_promotion_rate >= LEAST_RATE
+    ):
+        evidence = evolve(evidence, max_blocks=max(MOST_BLOCKS, evidence.min_blocks))
+    return evolve(policy, min_speedup=max(policy.min_speedup, LEAST_SPEEDUP), evidence=evidence)
 
 
 def options_part(plans: Sequence[Plan]) -> dict[str, Json]:

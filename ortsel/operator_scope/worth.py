@@ -15,6 +15,8 @@ BYTES_PER_NS: Final = (1, 5)
 """Of weights that a variant of a whole model is written with, 200 MB a second, as a fraction."""
 MEASUREMENTS: Final = 32
 """In eight blocks: what it usually takes to see that a candidate has lost."""
+MEASUREMENTS_OF_A_LOOK: Final = 8
+"""What it takes where a short look shows that it is hopeless, as on a whole model."""
 MEASUREMENT_NS: Final = 20 * MILLISECOND_NS
 """The shortest measurement."""
 CALLS: Final = 12
@@ -31,7 +33,7 @@ class Side:
     load_ns: int = 0
     """Building the session."""
     rewrites: bool = False
-    """Whether the variant is built for the trial."""
+    """Whether it is the whole model, whose variant is built for the trial."""
     weight_bytes: int = 0
     """With which it is written."""
 
@@ -40,7 +42,8 @@ class Side:
         numerator, denominator = BYTES_PER_NS
         written_ns = self.weight_bytes * denominator // numerator if self.rewrites else 0
         rewrite_ns = REWRITE_NS if self.rewrites else 0
-        measured_ns = MEASUREMENTS * max(MEASUREMENT_NS, self.call_ns)
+        measurements = MEASUREMENTS_OF_A_LOOK if self.rewrites else MEASUREMENTS
+        measured_ns = measurements * max(MEASUREMENT_NS, self.call_ns)
         return (
             START_NS + self.load_ns + rewrite_ns + written_ns + measured_ns + CALLS * self.call_ns
         )

@@ -8,14 +8,18 @@ from ortsel.candidates.search_space import LeftOut, SearchSpace
 from ortsel.operator_scope.cutting import CutAttention
 from ortsel.operator_scope.narrowing import Decided, narrowed_by
 from ortsel.operator_scope.resting import NOTHING, RULE, Resting, attention_plans
+from ortsel.operator_scope.scope import policy_alone
 from ortsel.operator_scope.worth import Side, saved_ns, spent_ns
 from ortsel.plan import Plan, SessionSettings
 from spec.canonical_json import canonical, digest
+from spec.evidence import AnytimeValid, MedianMad
+from spec.policy import Policy
 from spec.problem import Scope
 from spec.record import Record
 from spec.report import CandidateReport, Outcome
 
 NAMES = (("variant=a", "a"), ("variant=b", "b"), ("variant=c", "c"))
+NEEDED = Fraction(103, 100)
 SECOND_NS = 10**9
 
 
@@ -72,10 +76,12 @@ def test_what_lost_clearly_is_left_out_with_the_rule_and_both_ratios() -> None:
             report("variant=c", Outcome.FASTER, Fraction(3, 5)),
         ),
     )
-    resting = narrowed_by((decided,), NAMES)
+    assert decided.loses("variant=a", "a", Fraction(1)) == ""
+    resting = narrowed_by((decided,), NAMES, NEEDED)
     assert lost(resting) == ["variant=b", "variant=c"]
     assert {one.rule for one in resting.left_out} == {RULE}
-    assert "1.25, against 0.50 of variant=a" in resting.left_out[0].reason
+    reason = resting.left_out[0].reason
+    assert reason == "1.25 times the reference's time, variant=a 0.50 times"
     assert resting.first == ("variant=a",)
 
 
@@ -86,16 +92,43 @@ def test_what_was_nearly_as_fast_or_noisy_or_not_tried_is_kept() -> None:
         (
             report("variant=a", Outcome.PROMOTED, Fraction(1, 2)),
             report("variant=b", Outcome.FASTER, Fraction(54, 100)),
-            report("variant=c", Outcome.NOISY, Fraction(2)),
+            report("variant=c", Outcome.NOISY, Fraction(54, 100)),
         ),
     )
-    assert lost(narrowed_by((decided,), NAMES)) == []
+    assert lost(narrowed_by((decided,), NAMES, NEEDED)) == []
     only_winner = Decided(attention(), record("variant=a"))
-    assert lost(narrowed_by((only_winner,), NAMES)) == [], "a record tells nothing of the others"
+    assert lost(narrowed_by((only_winner,), NAMES, NEEDED)) == [], (
+        "a record tells nothing of the others"
+    )
+
+
+def test_what_was_noisy_and_far_slower_than_the_best_is_left_out() -> None:
+    reports = (report("variant=b", Outcome.NOISY, Fraction(3, 2)),)
+    decided = Decided(attention(), record("reference"), reports)
+    assert "variant=b" in lost(narrowed_by((decided,), NAMES, NEEDED))
+
+
+def test_what_gains_enough_for_the_whole_model_is_kept_although_it_did_not_win() -> None:
+    reports = (
+        report("variant=a", Outcome.NOT_FASTER, Fraction(95, 100)),
+        report("variant=b", Outcome.NOT_FASTER, Fraction(99, 100)),
+        CandidateReport("variant=c", Outcome.NOT_FASTER, reason="its first call"),
+    )
+    decided = Decided(attention(), record("reference"), reports)
+    assert lost(narrowed_by((decided,), NAMES, NEEDED)) == ["variant=b", "variant=c"]
+
+
+def test_attention_alone_needs_more_speed_up_and_gets_fewer_blocks() -> None:
+    alone = policy_alone(Policy())
+    assert alone.min_speedup == Fraction(11, 10)
+    assert isinstance(alone.evidence, AnytimeValid)
+    assert alone.evidence.max_blocks == 24
+    strict = evolve(Policy(), min_speedup=Fraction(2), evidence=MedianMad())
+    assert policy_alone(strict) == strict
 
 
 def test_where_the_reference_won_a_record_alone_leaves_all_out() -> None:
-    resting = narrowed_by((Decided(attention(), record("reference")),), NAMES)
+    resting = narrowed_by((Decided(attention(), record("reference")),), NAMES, NEEDED)
     assert lost(resting) == ["variant=a", "variant=b", "variant=c"]
     assert resting.first == ()
 
@@ -107,13 +140,13 @@ def test_one_kind_of_attention_at_which_it_may_win_keeps_a_candidate() -> None:
         record("variant=a", key="2"),
         (report("variant=b", Outcome.NOT_FASTER, Fraction(2)),),
     )
-    assert lost(narrowed_by((first, second), NAMES)) == ["variant=b", "variant=c"]
+    assert lost(narrowed_by((first, second), NAMES, NEEDED)) == ["variant=b", "variant=c"]
 
 
 def test_winners_are_ordered_by_the_time_that_they_save() -> None:
     small = Decided(attention(2), record("variant=b", Fraction(1, 2), "1"))
     large = Decided(attention(9), record("variant=c", Fraction(1, 2), "2"))
-    assert narrowed_by((small, large), NAMES).first == ("variant=c", "variant=b")
+    assert narrowed_by((small, large), NAMES, NEEDED).first == ("variant=c", "variant=b")
 
 
 def test_where_something_is_undecided_what_lost_is_last_and_nothing_rests_on_it() -> None:
@@ -127,7 +160,7 @@ def test_where_something_is_undecided_what_lost_is_last_and_nothing_rests_on_it(
             report("variant=c", Outcome.FASTER, Fraction(1, 2)),
         ),
     )
-    resting = narrowed_by((undecided,), NAMES)
+    resting = narrowed_by((undecided,), NAMES, NEEDED)
     assert (resting.decisions, resting.left_out) == ((), ())
     assert resting.fingerprint() == NOTHING.fingerprint()
     plans = tuple(Plan(name, variant=variant) for name, variant in NAMES)
