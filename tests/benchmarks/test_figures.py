@@ -6,10 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.lossy.__main__ import Row as LossyRow
+from benchmarks.lossy.__main__ import least_cosine
 from benchmarks.measuring.alone import held_out_regret
 from benchmarks.measuring.proportion import clopper_pearson
 from benchmarks.measuring.results import Results, Row
@@ -109,3 +112,31 @@ def test_nothing_begins_when_the_time_is_over(tmp_path: Path) -> None:
     results = Results.begun("aa", options(tmp_path / "found.json", minutes=-1.0))
     results.carry_out([("never", dict)], 1, str)
     assert results.rows == []
+
+
+@pytest.mark.parametrize(
+    ("got", "labels", "expected"),
+    [
+        ([[3.0, 4.0], [0.0, 0.0]], [1], 1.0),
+        ([[4.0, 3.0], [0.0, 0.0]], [1], 0.96),
+        ([[-3.0, -4.0], [0.0, 0.0]], [1], -1.0),
+        ([[3.0, 4.0]], [1], -1.0),
+        ([[3.0, 4.0], [0.0, 0.0]], [2], -1.0),
+    ],
+)
+def test_a_cosine_is_that_of_the_worst_vector_and_labels_must_be_equal(
+    got: list[list[float]], labels: list[int], expected: float, tmp_path: Path
+) -> None:
+    plain, other = tmp_path / "plain.npz", tmp_path / "other.npz"
+    vectors = np.asarray([[3.0, 4.0], [0.0, 0.0]], np.float32)
+    np.savez(plain, vectors=vectors, labels=np.asarray([1]))
+    np.savez(other, vectors=np.asarray(got, np.float32), labels=np.asarray(labels))
+    assert least_cosine(plain, other) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("speedup", "cosine"), [(1.69, 1.0), (3.0, 0.989)])
+def test_a_lossy_plan_must_be_both_fast_and_near(speedup: float, cosine: float) -> None:
+    met = LossyRow("case", "tuned", "plan", 1.0, 1.7, 0.99, 0.5, "")
+    assert met.meets_target
+    missed = LossyRow("case", "tuned", "plan", 1.0, speedup, cosine, 1.0, "")
+    assert not missed.meets_target
