@@ -83,6 +83,16 @@ class Search:
                 return candidate
         return None
 
+    @property
+    def states(self) -> int:
+        """Most states of the machine that one candidate's blocks were in (E9); 0 without blocks."""
+        return max((one.states for one in self.report.candidates), default=0)
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest time from the first to the last block of one candidate."""
+        return max((one.window_ns for one in self.report.candidates), default=0)
+
     def candidate(self, name: str) -> CandidateReport | None:
         """Return a candidate's line."""
         for candidate in self.report.candidates:

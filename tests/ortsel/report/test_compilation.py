@@ -202,3 +202,28 @@ def test_a_search_whose_log_does_not_say_has_no_such_counts() -> None:
     page = render(contents, HEADING)
     assert "Why in this order" not in page
     assert f'<span class="counts">{search.counts()["measured"]} measured' in page
+
+
+def test_a_page_says_over_how_long_blocks_went_and_in_how_many_states_of_the_machine() -> None:
+    key, text = key_of("model", 1, 8)
+    two = report(key, 1000, Fraction(1, 2))
+    assert {one.states for one in two.candidates} == {0, 1, 2}, "pointless unless they differ"
+    one = evolve(two, candidates=tuple(evolve(line, states=1) for line in two.candidates))
+    unknown = evolve(
+        two, candidates=tuple(evolve(line, states=0, window_ns=0) for line in two.candidates)
+    )
+    pages = [
+        render(
+            compile_contents(Evidence((), (LoggedEntry(Searched(NOW_S, found), text),)), {}),
+            HEADING,
+        )
+        for found in (two, one, unknown)
+    ]
+    cell = '<span class="soft over">over 21.5 s</span> <span class="states">two states</span>'
+    assert [page.count(cell) for page in pages] == [1, 0, 0]
+    assert [page.count('<span class="soft over">over 3.10 s</span>') for page in pages] == [1, 1, 0]
+    words = "blocks were spread over up to 21.5 s"
+    assert [words in page for page in pages] == [True, True, False]
+    assert 'seen in <span class="machine">two states</span>' in pages[0]
+    assert 'seen in <span class="machine">one state</span>' in pages[1]
+    assert "The machine was seen" not in pages[2]

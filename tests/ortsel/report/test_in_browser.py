@@ -151,6 +151,8 @@ def test_every_candidate_is_shown_with_its_evidence(reader: Reader, sample: Samp
             if candidate.blocks:
                 assert cells["Spread"]["values"] == [str(candidate.dispersion)]
                 assert cells["Blocks"]["values"] == [str(candidate.blocks)]
+                assert ("two states" in cells["Blocks"]["text"]) == (candidate.states == 2)
+                assert ("over" in cells["Blocks"]["text"]) == (candidate.window_ns > 0)
             if candidate.first_ns is not None:
                 assert cells["First call"]["values"] == [str(candidate.first_ns)]
     assert seen == 4 * 7, "pointless unless every measured candidate was compared"
