@@ -18,7 +18,7 @@ from ortsel.progress import Progress, Stage
 from ortsel.provider_caches import with_caches
 from ortsel.scratch_folder import ScratchFolder
 from ortsel.session_builder import CPU
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import WayOfCalling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
 from ortsel.trial.rig import CannotVerify, Rig, SessionDescription, Verified
@@ -57,7 +57,7 @@ class Call:
     feed: "Feed"
     output_names: tuple[str, ...]
     """Outputs asked for, in order."""
-    calling: Calling
+    calling: WayOfCalling
     reference_outputs: Callable[[], Sequence[Any]]
     """Gives what the reference returned for it."""
     workload: Json = None
@@ -199,6 +199,8 @@ class CallTrials:
         looked_at = looked_at_shortly(subject.plans)
         if len(looked_at) < LEAST_LOOKED_AT or subject.load.gap_ns:
             return Screened()
+        # What needs no variant first: that takes a moment, and building a variant takes seconds.
+        looked_at.sort(key=lambda index: bool(subject.plans[index].variant))
         places = {subject.plans[index].name: index for index in looked_at}
         return screen(
             [subject.plans[index] for index in looked_at],

@@ -36,7 +36,7 @@ from ortsel.selector import Selector, TrialRunner, read_moment
 from ortsel.selectors import searching
 from ortsel.store.search_log import Considered
 from ortsel.store.store import Store
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import Calling, WayOfCalling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import never
 from ortsel.trial.screening import Screened
@@ -64,7 +64,7 @@ MAX_SHAPE_PLANS: Final = 1
 keep out what every shape gains from."""
 MAX_SPACES: Final = 64
 """Shapes whose candidates are remembered; they are made again within some milliseconds."""
-SCREENING_SHARE: Final = 3
+SCREENING_SHARE: Final = 2
 """What part of a search's budget short looks at its candidates may take, at most."""
 NONDETERMINISTIC: Final = "reference_nondeterministic"
 BUSY_RETRY_S: Final = 1
@@ -422,7 +422,7 @@ class SessionTuner:
         )
 
     def workload(
-        self, feed: Mapping[str, Any], output_names: Sequence[str], calling: Calling
+        self, feed: Mapping[str, Any], output_names: Sequence[str], calling: WayOfCalling
     ) -> Json:
         """Return the workload as a part of a key. Raises `UntunableFeedError`."""
         return self.mapper.part(feed, output_names, calling)

@@ -10,6 +10,10 @@ from spec.failure import Failure, FailureKind
 SHORT_LOOK: Final = "a short look found"
 """How the reason begins of a candidate that gets no turn for what such a look found."""
 
+HOPED_FOR: Final = 0.8
+"""Of the reference's time: the place of a candidate whose look did not come. Worth a turn before
+those that gain little, and after those that seem to gain more."""
+
 
 def shortlist(
     names: Sequence[str],
@@ -24,9 +28,10 @@ def shortlist(
     at. `ratios` are times over the reference's, as a look found them.
 
     Those that nobody was to look at come first, in ranked order: the plans of other devices. Then
-    those that were, the fastest first, so that a good rival ends the turns of all that follow; then
-    those whose turn did not come, and those that failed for a reason that may pass. Not eligible is
-    what cannot run here, and what was nearer to the reference than to a promotion.
+    those that were, the fastest first, so that a good rival ends the turns of all that follow, with
+    those whose look did not come at `HOPED_FOR` among them; then those that failed for a reason
+    that may pass. Not eligible is what cannot run here, and what was nearer to the reference than
+    to a promotion.
     """
     reference, *others = names
     limit = (1 + 1 / min_speedup) / 2
@@ -37,7 +42,8 @@ def shortlist(
         if failure is not None and failure.kind is FailureKind.UNSUPPORTED:
             out.append(Candidate(name, ineligible=f"{failure.code}: {failure.detail}"))
         elif ratio is None:
-            kept.append((float("inf") if name in looked_at else 0.0, Candidate(name)))
+            place = HOPED_FOR if name in looked_at and failure is None else 0.0
+            kept.append((float("inf") if failure else place, Candidate(name)))
         elif ratio > limit:
             reason = f"{SHORT_LOOK} {float(ratio):.2f} of the reference's time"
             out.append(Candidate(name, ineligible=reason))

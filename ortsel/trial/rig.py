@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 from ortsel.errors import UsageError
 from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.plan import Plan
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import Calling, WayOfCalling
 from ortsel.trial.disturbance import REMEMBERED, Effort, disturbance
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.interpreter import WORKER_MODULE
@@ -41,9 +41,9 @@ KEPT_TIMINGS: Final = 4096
 MOST_SPACED_CALLS: Final = 16
 """Each spaced call is timed by itself, so that more of them only take longer."""
 
-LOOKS: Final = 2
-"""Blocks of a short look; one is enough where it shows a difference of more than `NEAR`."""
-NEAR: Final = Fraction(1, 10)
+LOOKS: Final = 3
+"""Blocks of a short look; fewer are enough where they show a difference of more than `NEAR`."""
+NEAR: Final = Fraction(3, 20)
 
 ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
 """The reason of `CannotVerify` where no other feed is valid and has another answer (E7)."""
@@ -119,7 +119,7 @@ class Rig:
         feeds: Sequence[Mapping[str, FeedValue]],
         output_names: Sequence[str] | None,
         *,
-        calling: Calling = Calling.NUMPY,
+        calling: WayOfCalling = Calling.NUMPY,
         tolerance: Tolerance = BY_TYPE,
         third_opinion: bool = False,
         scratch: Path | None = None,
@@ -246,7 +246,7 @@ class Rig:
             yield
 
     def look(self, plan: Plan, deadline_ns: int) -> Fraction:
-        """Return a candidate's time over the reference's, from a block or two of measurements.
+        """Return a candidate's time over the reference's, from a few blocks of measurements.
 
         Nothing is verified, disturbed measurements count, and within `looking` the child has had
         other sessions before: it orders trials, and is no evidence. Raises as `measure` does.

@@ -35,8 +35,9 @@ def test_what_is_nearer_to_the_reference_than_to_a_promotion_gets_no_turn_and_sa
     assert reasons["c"] == f"{SHORT_LOOK} 2.00 of the reference's time"
 
 
-def test_what_was_not_reached_comes_last_and_is_tried() -> None:
-    assert tried({"c": 0.9}) == ["reference", "device", "c", "a", "b"]
+def test_what_was_not_reached_comes_between_what_gains_much_and_what_gains_little() -> None:
+    assert tried({"c": 0.9}) == ["reference", "device", "a", "b", "c"]
+    assert tried({"c": 0.7}) == ["reference", "device", "c", "a", "b"]
 
 
 def test_what_cannot_run_is_left_out_and_what_failed_for_now_is_tried_last() -> None:
