@@ -14,6 +14,7 @@ from attrs import frozen
 
 from ortsel.errors import OrtselError
 from ortsel.plan import Plan, Shapes, sorted_shapes
+from ortsel.trial.devices import Device
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -42,14 +43,6 @@ class FixedBufferError(OrtselError):
 
     def __str__(self) -> str:
         return f"buffer of {self.name}: got {self.got}, need {self.need}"
-
-
-@frozen
-class Device:
-    """Where buffers are, in ONNX Runtime's words."""
-
-    kind: str = "cpu"
-    number: int = 0
 
 
 def device_of(plan: Plan) -> Device:

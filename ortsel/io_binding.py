@@ -7,7 +7,8 @@ import numpy as np
 import onnxruntime
 from attrs import Factory, define, frozen
 
-from ortsel.trial.calling import from_ort_value
+from ortsel.trial.calling import Calling, WayOfCalling, device_of_value, from_ort_value
+from ortsel.trial.devices import CPU_MEMORY, BoundDevices, Device
 
 
 @frozen
@@ -22,6 +23,8 @@ class _Input:
 class _Output:
     description: Hashable
     value: Any
+    allocated_on: Device | None = None
+    """Where ONNX Runtime allocates it; None where the caller did."""
 
 
 @define(eq=False)
@@ -35,6 +38,8 @@ class _Seen:
     unknown: dict[str, None] = Factory(dict)
     """Methods that were called and that are not known here."""
     signature: str | None = None
+    trouble: str = ""
+    """Why ONNX Runtime could not hand out what is bound."""
 
 
 class IOBinding(onnxruntime.IOBinding):
@@ -75,19 +80,44 @@ class IOBinding(onnxruntime.IOBinding):
             if bound.value is None:
                 return f"input {name} is bound by address"
             if not _is_plain(bound.value):
-                return f"input {name} is not a contiguous numeric tensor in CPU memory"
+                return f"input {name} is not a contiguous numeric tensor {IN_MEMORY}"
         for name, output in self._seen.outputs.items():
-            if output.value is None and output.description != ("cpu",):
-                return f"output {name} is bound by address or outside CPU memory"
+            device = output.allocated_on
+            if output.value is None and device is None:
+                return f"output {name} is bound by address"
+            if output.value is None and device is not None and device.kind not in READABLE:
+                return f"output {name} is on {device}, not {IN_MEMORY}"
             if output.value is not None and not _is_plain(output.value):
-                return f"output {name} is not a numeric tensor in CPU memory"
-        return "bound buffers overlap" if self._overlaps() else ""
+                return f"output {name} is not a numeric tensor {IN_MEMORY}"
+        return "bound buffers overlap" if self._overlaps() else self._seen.trouble
+
+    def calling(self) -> WayOfCalling:
+        """Return the way of calling, with the devices on which anything is bound."""
+        devices = BoundDevices(
+            tuple((name, _device(one.value)) for name, one in self._seen.inputs.items()),
+            tuple(
+                (name, one.allocated_on or _device(one.value))
+                for name, one in self._seen.outputs.items()
+            ),
+        )
+        return devices if devices.inputs or devices.outputs else Calling.BOUND_CPU
 
     def snapshot(self) -> dict[str, np.ndarray[Any, np.dtype[Any]]] | None:
         """Return copies of the bound inputs, or None where `obstacle` says why there are none."""
         if self.obstacle():
             return None
         copies: dict[str, np.ndarray[Any, np.dtype[Any]]] = {}
+        try:
+            return self._copied(copies)
+        except RuntimeError as error:  # this ONNX Runtime cannot copy from such a device
+            self._seen.trouble = f"what is bound cannot be read: {error}"
+            return None
+
+    def _copied(
+        self, copies: dict[str, np.ndarray[Any, np.dtype[Any]]]
+    ) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+        if self.calling() is not Calling.BOUND_CPU:
+            self.synchronize_inputs()  # what still writes to them is the caller's work
         for name, bound in self._seen.inputs.items():
             value = bound.value
             copy = from_ort_value(value) if isinstance(value, onnxruntime.OrtValue) else value
@@ -99,6 +129,7 @@ class IOBinding(onnxruntime.IOBinding):
 
         Only numeric tensors are read; anything else is a value that compares equal to nothing.
         """
+        self.synchronize_outputs()
         return [from_ort_value(value) for value in self.get_outputs()]
 
     def _overlaps(self) -> bool:
@@ -145,10 +176,10 @@ class IOBinding(onnxruntime.IOBinding):
     ) -> None:
         """Bind an output, to a buffer by its address or to one that ONNX Runtime allocates."""
         super().bind_output(name, device_type, device_id, element_type, shape, buffer_ptr)
-        allocated = buffer_ptr is None and device_type == "cpu"
+        allocated = Device(str(device_type).lower(), int(device_id)) if buffer_ptr is None else None
         description = (
             ("cpu",)
-            if allocated
+            if allocated is not None and allocated.kind == "cpu"
             else (
                 device_type,
                 int(device_id),
@@ -156,7 +187,7 @@ class IOBinding(onnxruntime.IOBinding):
                 None if shape is None else _sizes(shape),
             )
         )
-        self._output(name, description, None)
+        self._output(name, description, None, allocated)
 
     def bind_ortvalue_output(self, name: str, ortvalue: Any) -> None:
         """Bind an output to an OrtValue."""
@@ -179,8 +210,10 @@ class IOBinding(onnxruntime.IOBinding):
         self._seen.inputs[name] = _Input(description, value)
         self._seen.signature = None
 
-    def _output(self, name: str, description: Hashable, value: Any) -> None:
-        self._seen.outputs[name] = _Output(description, value)
+    def _output(
+        self, name: str, description: Hashable, value: Any, allocated_on: Device | None = None
+    ) -> None:
+        self._seen.outputs[name] = _Output(description, value, allocated_on)
         self._seen.signature = None
 
 
@@ -195,6 +228,10 @@ READ_ONLY: Final = frozenset(
 )
 """Methods that bind nothing."""
 
+
+READABLE: Final = frozenset({"cann", "cpu", "cuda", "dml"})
+"""Memories that ONNX Runtime copies arrays from and to."""
+IN_MEMORY: Final = "in CPU memory or that of a device that arrays are copied from"
 
 NUMPY_TENSORS: Final = frozenset(
     f"tensor({name})"
@@ -241,7 +278,15 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 def _describe(value: Any) -> Hashable:
     if not value.is_tensor():
         return ("not a tensor", id(value))
-    return (value.data_type(), tuple(value.shape()), value.device_name())
+    kind = value.device_name()
+    if kind == "cpu":
+        return (value.data_type(), tuple(value.shape()), kind)
+    return (value.data_type(), tuple(value.shape()), str(device_of_value(value)))
+
+
+def _device(value: Any) -> Device:
+    """Return where a bound value is; arrays are in CPU memory."""
+    return device_of_value(value) if isinstance(value, onnxruntime.OrtValue) else CPU_MEMORY
 
 
 def _is_plain(value: Any) -> bool:
@@ -249,7 +294,7 @@ def _is_plain(value: Any) -> bool:
         return bool(
             type(value) is np.ndarray and value.dtype.kind not in "OSU" and value.flags.c_contiguous
         )
-    if not value.is_tensor() or value.device_name().lower() != "cpu":
+    if not value.is_tensor() or value.device_name().lower() not in READABLE:
         return False
     return value.data_type() in NUMPY_TENSORS
 

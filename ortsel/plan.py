@@ -105,14 +105,14 @@ class Plan:
     variant: str = ""
     """Graph variant that is built from the model first; empty is the model as it is."""
     disabled_optimizers: tuple[str, ...] = ()
+    notes: str = field(default="", eq=False)
+    """What is different about it, for people."""
     shapes: Shapes = field(default=(), converter=sorted_shapes)
     """The exact shapes of all inputs that it is made for; it is offered to, and serves, calls of
     these alone. Empty is any."""
     fixed_addresses: bool = False
     """Whether its session reads and writes buffers of its own at each call, at addresses that never
     change, as a captured graph needs. Such a plan has `shapes`."""
-    notes: str = field(default="", eq=False)
-    """What is different about it, for people."""
 
     def parts(self) -> Json:
         """The plan as named parts of a key."""

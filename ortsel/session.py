@@ -32,7 +32,7 @@ from ortsel.selection_config import SelectionConfig, SelectionMode, as_config
 from ortsel.selectors import selector_for
 from ortsel.session_options import SessionOptions
 from ortsel.session_tuner import SessionTuner
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import Calling, WayOfCalling
 from ortsel.watch.served_calls import ServedCalls, schedule_of
 from ortsel.workload import run_signature
 from ortsel.workload_mapper import WorkloadMapper
@@ -425,7 +425,7 @@ class InferenceSession(onnxruntime.InferenceSession):
             watch.missed(choice)
             return
         names = binding.output_names()
-        watch.served(signature, choice, feed, binding.results(), names, Calling.BOUND_CPU)
+        watch.served(signature, choice, feed, binding.results(), names, binding.calling())
 
     def _ortsel_first_bound_run(
         self, connection: _Connection, signature: Hashable, binding: IOBinding
@@ -455,10 +455,10 @@ class InferenceSession(onnxruntime.InferenceSession):
             return
         names = tuple(binding.output_names())
         if connection.waiting is not None:
-            self._ortsel_wait(connection, signature, feed or {}, names, Calling.BOUND_CPU)
+            self._ortsel_wait(connection, signature, feed or {}, names, binding.calling())
             return
         choice = tuner.decide(
-            signature, lambda: Call(feed or {}, names, Calling.BOUND_CPU, binding.results)
+            signature, lambda: Call(feed or {}, names, binding.calling(), binding.results)
         )
         self._ortsel_remember(connection, signature, choice)
 
@@ -468,7 +468,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         signature: Hashable,
         feed: Mapping[str, Any],
         names: tuple[str, ...],
-        calling: Calling,
+        calling: WayOfCalling,
     ) -> None:
         """Leave a shape to the background; the reference serves it meanwhile."""
         waiting, known = connection.waiting, connection.choices.get(signature)

@@ -9,6 +9,7 @@ import onnxruntime
 from attrs import frozen
 
 from ortsel.errors import OrtselError
+from ortsel.trial.devices import BoundDevices
 from spec.canonical_json import Json
 
 ALONE: Final = "alone"
@@ -90,7 +91,7 @@ def run_signature(output_names: Sequence[str] | None, feed: object) -> Hashable 
 def workload_part(
     feed: Mapping[str, Any],
     output_names: Iterable[str],
-    calling: str | Enum,
+    calling: str | Enum | BoundDevices,
     load: str = ALONE,
 ) -> Json:
     """Return the workload as a part of a key.
@@ -101,8 +102,9 @@ def workload_part(
     `UntunableFeedError` for an input that is neither an array nor a tensor in CPU memory: ONNX
     Runtime takes lists and scalars too, but converts them by rules of its own.
     """
-    return {
-        "calling": str(calling.value) if isinstance(calling, Enum) else calling,
+    devices = {"devices": calling.parts()} if isinstance(calling, BoundDevices) else {}
+    return devices | {
+        "calling": calling if isinstance(calling, str) else str(calling.value),
         "inputs": {name: _input(name, feed[name]) for name in sorted(feed)},
         "load": load,
         "outputs": sorted(set(output_names)),
@@ -110,7 +112,7 @@ def workload_part(
 
 
 def describe_workload(
-    feed: Mapping[str, Any], output_names: Iterable[str], calling: str | Enum
+    feed: Mapping[str, Any], output_names: Iterable[str], calling: str | Enum | BoundDevices
 ) -> str:
     """Return one line for people, such as "x float[1,3] to y (numpy)". Never raises."""
     inputs = []
@@ -120,7 +122,7 @@ def describe_workload(
             inputs.append(f"{name} {element}[{','.join(map(str, shape))}]")
         except UntunableFeedError as error:
             inputs.append(f"{name} ({error.got})")
-    word = str(calling.value) if isinstance(calling, Enum) else calling
+    word = calling if isinstance(calling, str) else str(calling.value)
     return f"{', '.join(inputs) or 'no input'} to {', '.join(sorted(set(output_names)))} ({word})"
 
 

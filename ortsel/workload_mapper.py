@@ -15,6 +15,7 @@ from attrs import frozen
 from ortsel.errors import UsageError
 from ortsel.load import ONE_AFTER_ANOTHER, Load
 from ortsel.shape_buckets import AxisBuckets, ShapeBuckets
+from ortsel.trial.devices import BoundDevices
 from ortsel.workload import UntunableFeedError, describe_workload, run_signature, workload_part
 from spec.canonical_json import Json
 
@@ -63,7 +64,10 @@ class WorkloadMapper:
         return (exact, *(_bytes(feed.get(name)) for name in self.values))
 
     def part(
-        self, feed: Mapping[str, Any], output_names: Sequence[str], calling: str | Enum
+        self,
+        feed: Mapping[str, Any],
+        output_names: Sequence[str],
+        calling: str | Enum | BoundDevices,
     ) -> Json:
         """Return the workload as a part of a key. Raises `UntunableFeedError`.
 
@@ -83,7 +87,10 @@ class WorkloadMapper:
         return part
 
     def describe(
-        self, feed: Mapping[str, Any], output_names: Sequence[str], calling: str | Enum
+        self,
+        feed: Mapping[str, Any],
+        output_names: Sequence[str],
+        calling: str | Enum | BoundDevices,
     ) -> str:
         """Return one line for people. Never raises."""
         words = describe_workload(feed, output_names, calling)

@@ -18,7 +18,7 @@ from ortsel.explain import WorkloadExplanation
 from ortsel.fork import starts_over
 from ortsel.selection_config import SelectionConfig
 from ortsel.session_tuner import Idle, SessionTuner
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import Calling, WayOfCalling
 
 NO_ROOM_RETRY_S: Final = 60
 """When a shape whose inputs found no room asks again."""
@@ -62,7 +62,7 @@ class WaitingShapes:
         known: Choice | None,
         feed: Mapping[str, Any],
         names: tuple[str, ...],
-        calling: Calling,
+        calling: WayOfCalling,
     ) -> Choice:
         """Leave a shape to the background; return what serves it meanwhile. Never raises.
 
@@ -89,7 +89,7 @@ class WaitingShapes:
         uses: int,
         feed: Mapping[str, Any],
         names: tuple[str, ...],
-        calling: Calling,
+        calling: WayOfCalling,
     ) -> Choice:
         if len(self._queued) > self._config.max_shapes:
             # More would wait than have a choice, each with a copy of its inputs.
@@ -142,7 +142,7 @@ class WaitingShapes:
         signature: Hashable,
         snapshot: Snapshot,
         names: tuple[str, ...],
-        calling: Calling,
+        calling: WayOfCalling,
         workload: Any,
     ) -> Task:
         reference, tuner = weakref.ref(self), self._tuner

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from ortsel.errors import UsageError
+from ortsel.trial.devices import BoundDevices, Device
 from ortsel.trial.values import Opaque, element_type
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ class Calling(Enum):
     """`run` with arrays: copies between host and device count."""
     BOUND_CPU = "bound-cpu"
     """`run_with_iobinding` with inputs in CPU memory; every call gets outputs of its own."""
-    BOUND_DEVICE = "bound-device"
-    """Inputs and outputs in device memory. Reserved."""
+
+
+WayOfCalling: TypeAlias = Calling | BoundDevices
+"""How the caller hands in inputs and takes out outputs, wherever they are."""
 
 
 class Caller(Protocol):
@@ -58,14 +61,17 @@ def make_caller(
     session: "onnxruntime.InferenceSession",
     feed: Mapping[str, object],
     output_names: Sequence[str],
-    calling: Calling,
+    calling: WayOfCalling,
 ) -> Caller:
-    """Return a caller. Raises `UsageError` where the feed or the outputs cannot be bound."""
+    """Return a caller. Raises `UsageError` where the feed or the outputs cannot be bound.
+
+    Raises what ONNX Runtime raises where it has no memory on a device that is asked for.
+    """
     if calling is Calling.NUMPY:
         return _NumpyCaller(session, feed, output_names)
     if calling is Calling.BOUND_CPU:
         return _BoundCaller(session, feed, output_names)
-    raise UsageError("calling", calling.value, "numpy or bound-cpu")
+    return _DeviceCaller(session, feed, output_names, calling)
 
 
 class _NumpyCaller:
@@ -110,8 +116,13 @@ class _BoundCaller:
                     need="a numeric array",
                 )
             # Held here: bindings of older ONNX Runtimes keep no array alive.
-            self._values.append(to_ort_value(value))
+            self._values.append(self._placed(name, value))
             self._binding.bind_ortvalue_input(name, self._values[-1])
+
+    def _placed(self, name: str, array: Array) -> "onnxruntime.OrtValue":
+        """Return an input's value where the caller has it."""
+        del name
+        return to_ort_value(array)
 
     def call(self) -> None:
         # Bound anew each time: otherwise ONNX Runtime writes into the first call's buffer, which
@@ -125,6 +136,56 @@ class _BoundCaller:
     def outputs(self) -> list[object]:
         self.call()
         return [from_ort_value(value) for value in self._binding.get_outputs()]
+
+
+class _DeviceCaller(_BoundCaller):
+    def __init__(
+        self,
+        session: "onnxruntime.InferenceSession",
+        feed: Mapping[str, object],
+        output_names: Sequence[str],
+        devices: BoundDevices,
+    ) -> None:
+        self._devices = devices
+        super().__init__(session, feed, output_names)
+
+    def _placed(self, name: str, array: Array) -> "onnxruntime.OrtValue":
+        return on_device(array, self._devices.input(name))
+
+    def call(self) -> None:
+        # Both ends wait for the devices: what this call did is over when it returns, and what an
+        # earlier one left to do is not in its time.
+        self._binding.clear_binding_outputs()
+        for name in self._names:
+            device = self._devices.output(name)
+            self._binding.bind_output(name, device.kind, device.number)
+        self._binding.synchronize_inputs()
+        self._session.run_with_iobinding(self._binding)
+        self._binding.synchronize_outputs()
+
+
+def on_device(array: Array, device: Device) -> "onnxruntime.OrtValue":
+    """Return a value on a device with a copy of the array; in CPU memory, over the array itself."""
+    import onnxruntime
+
+    if device.kind == "cpu":
+        return to_ort_value(array)
+    if array.dtype.name in ONNX_NUMBERS:
+        raise UsageError("device", f"{array.dtype.name} on {device}", "a type that NumPy has")
+    whole = np.asarray(array, order="C")
+    return onnxruntime.OrtValue.ortvalue_from_numpy(whole, device.kind, device.number)
+
+
+def device_of_value(value: "onnxruntime.OrtValue") -> Device:
+    """Return where a value is. Its number is 0 where ONNX Runtime does not tell it."""
+    kind = value.device_name().lower()
+    if kind == "cpu":
+        return Device()
+    try:
+        _, number = value._ortvalue.__dlpack_device__()
+    except (AttributeError, RuntimeError):
+        number = 0
+    return Device(kind, int(number))
 
 
 def to_ort_value(array: Array) -> "onnxruntime.OrtValue":
@@ -150,6 +211,8 @@ def from_ort_value(value: "onnxruntime.OrtValue") -> object:
     name = _NUMPY_NAMES.get(value.data_type())
     if name is None:
         return np.array(value.numpy())
+    if value.device_name().lower() != "cpu":
+        return Opaque(f"a value of type {name} on {device_of_value(value)}")
     raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
     return np.frombuffer(raw, dtype=element_type(name)).reshape(value.shape())
 

@@ -8,7 +8,8 @@ from attrs import frozen
 from cattrs.strategies import configure_tagged_union
 
 from ortsel.plan import Plan
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import Calling, WayOfCalling
+from ortsel.trial.devices import BoundDevices
 
 
 @frozen
@@ -23,7 +24,7 @@ class Load:
     reference: that is whatever ONNX Runtime makes of the user's arguments."""
     variant_target: str
     """Where the child writes the variant that it builds first; empty builds none."""
-    calling: Calling
+    calling: WayOfCalling
     output_names: tuple[str, ...] | None
     """None asks for all outputs."""
     feeds: tuple[str, ...]
@@ -151,10 +152,17 @@ class Failed:
 Reply: TypeAlias = Hello | Loaded | Ran | Parked | Timed | Failed
 
 
+def _way(value: object, _: object) -> WayOfCalling:
+    if isinstance(value, str):
+        return Calling(value)
+    return _converter().structure(value, BoundDevices)
+
+
 @cache
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(bool | int | str, lambda value, _: value)
+    converter.register_structure_hook(WayOfCalling, _way)
     configure_tagged_union(Command, converter, tag_name="command")
     configure_tagged_union(Reply, converter, tag_name="reply")
     return converter

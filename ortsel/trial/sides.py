@@ -12,7 +12,7 @@ from attrs import define, evolve, field, frozen
 
 from ortsel.errors import UsageError
 from ortsel.plan import Plan
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import WayOfCalling
 from ortsel.trial.child import (
     Child,
     ChildConfusedError,
@@ -56,7 +56,7 @@ class Workload:
     """What every side is given."""
 
     model: Path
-    calling: Calling
+    calling: WayOfCalling
     feeds: tuple[Path, ...]
     """Value files."""
     output_names: tuple[str, ...] | None

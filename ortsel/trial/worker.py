@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 
-from ortsel.trial.calling import Caller, Calling, make_caller
+from ortsel.trial.calling import Caller, Calling, WayOfCalling, make_caller
 from ortsel.trial.frames import MAGIC, FrameError, read_frame, write_frame
 from ortsel.trial.freezing import wake_when_parent_ends
 from ortsel.trial.interpreter import PARENT_VARIABLE
@@ -74,7 +74,7 @@ class Worker:
         self._session: onnxruntime.InferenceSession | None = None
         self._names: tuple[str, ...] = ()
         self._feeds: tuple[str, ...] = ()
-        self._calling = Calling.NUMPY
+        self._calling: WayOfCalling = Calling.NUMPY
         self._callers: dict[int, Caller] = {}
         self._stage = ""
 

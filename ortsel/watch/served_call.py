@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from ortsel.background.snapshots import SNAPSHOTS, Snapshot, feed_bytes
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import Calling, WayOfCalling
 
 
 @frozen(eq=False)
@@ -20,7 +20,7 @@ class ServedCall:
     """The results' arrays; here for their size, `outputs` has them in their places."""
     outputs: list[object]
     output_names: tuple[str, ...]
-    calling: Calling
+    calling: WayOfCalling
 
     @classmethod
     def copied(
@@ -28,7 +28,7 @@ class ServedCall:
         feed: Mapping[str, "np.ndarray[Any, np.dtype[Any]]"],
         outputs: Sequence[object],
         output_names: Sequence[str],
-        calling: Calling,
+        calling: WayOfCalling,
         most_bytes: int,
     ) -> Self | None:
         """Return a copy, or None where all copies together would be more than `most_bytes`.

@@ -19,7 +19,7 @@ from ortsel.choice import Choice, Choices, later_ns
 from ortsel.fork import starts_over
 from ortsel.selection_config import SelectionConfig, SelectionMode
 from ortsel.selector import Standing
-from ortsel.trial.calling import Calling
+from ortsel.trial.calling import WayOfCalling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.verification.comparison import Different, Equal, Incomparable, compare
 from ortsel.watch.counts import ServedChecks
@@ -119,7 +119,7 @@ class ServedCalls:
         feed: "Feed",
         outputs: Sequence[object],
         output_names: Sequence[str],
-        calling: Calling,
+        calling: WayOfCalling,
     ) -> None:
         """Copy a call, and look at it later. Never raises. A bound call's values are copies."""
         try:

@@ -15,9 +15,10 @@ from attrs import evolve
 
 import ortsel
 from ortsel.candidates import CandidateFacts
-from ortsel.fixed_addresses import Device, FixedAddressSession, FixedBufferError, device_of
+from ortsel.fixed_addresses import FixedAddressSession, FixedBufferError, device_of
 from ortsel.plan import Plan, Provider
 from ortsel.plan_session import build_plan_session
+from ortsel.trial.devices import Device
 from tests.ortsel.session import stale_buffers
 from tests.ortsel.session.session_models import (
     folding_for_one_shape,

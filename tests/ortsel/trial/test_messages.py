@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ortsel.plan import Plan, Provider, SessionSettings
 from ortsel.trial.calling import Calling
+from ortsel.trial.devices import BoundDevices, Device
 from ortsel.trial.frames import (
     MAGIC,
     MOST_FRAME_BYTES,
@@ -58,6 +59,11 @@ plans = st.builds(
     names,
     st.lists(names, max_size=2).map(tuple),
     names,
+    st.lists(st.tuples(names, st.lists(st.integers(0), max_size=2)), max_size=2).map(tuple),
+    st.booleans(),
+)
+places = st.lists(st.tuples(names, st.builds(Device, names, st.integers(0, 7))), max_size=2).map(
+    tuple
 )
 commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(
@@ -66,7 +72,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
         names,
         st.booleans(),
         names,
-        st.sampled_from(Calling),
+        st.sampled_from(Calling) | st.builds(BoundDevices, places, places),
         st.none() | st.lists(names, max_size=2).map(tuple),
         st.lists(names, max_size=2).map(tuple),
     ),
