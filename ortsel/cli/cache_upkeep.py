@@ -13,6 +13,7 @@ from attrs import frozen
 from ortsel.bundle.kept_bundles import KeptBundles
 from ortsel.cli.ages import age_argument
 from ortsel.cli.console import print_text, print_whole, result_console
+from ortsel.cli.errors import UnusableFileError
 from ortsel.cli.exit_codes import ATTENTION_HELP, ExitCode
 from ortsel.cli.json_output import SCHEMA, to_text
 from ortsel.cli.one_line import one_line
@@ -42,7 +43,11 @@ Examples:
   ortsel cache prune --other-environments
   ortsel cache prune --model model.onnx --imported
   ortsel cache prune --keep 1000
+  ortsel cache prune --corrupt
   ortsel cache prune --all
+
+--corrupt removes instead what `ortsel cache verify` calls corrupt: records that nobody can use.
+Records of a later ortsel stay.
 """
 _VERIFY_HELP = f"""Examine every record of the store.
 
@@ -86,6 +91,7 @@ class _Conditions:
 @click.option("--imported", is_flag=True, help="Imported ones.")
 @click.option("--keep", type=click.IntRange(0, 2**31), metavar="N", help="Spare the newest N.")
 @click.option("--all", "everything", is_flag=True, help="All, with what is kept beside them.")
+@click.option("--corrupt", is_flag=True, help="What `cache verify` calls corrupt, nothing else.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @json_option
 def prune(
@@ -97,15 +103,20 @@ def prune(
     imported: bool,
     keep: int | None,
     everything: bool,
+    corrupt: bool,
     dry_run: bool,
     as_json: bool,
 ) -> ExitCode:
     """Remove what was asked for."""
     conditions = _Conditions(wanted_model(model, store), older_than, other_environments, imported)
     given = conditions != _Conditions(None, None, False, False) or keep is not None
-    if given == everything:
-        got = "conditions and --all" if given else "no condition"
-        raise UsageError("prune", got, "conditions (see --help) or --all, one of the two")
+    if given + everything + corrupt != 1:
+        asked = {"conditions": given, "--all": everything, "--corrupt": corrupt}
+        got = " and ".join(name for name, is_given in asked.items() if is_given)
+        need = "conditions (see --help), --all or --corrupt, one of them"
+        raise UsageError("prune", got or "no condition", need)
+    if corrupt:
+        return _prune_corrupt(store, dry_run=dry_run, as_json=as_json)
     environment = this_environment() if other_environments else {}
     now_s = int(time.time())
     folders: list[Path] = []
@@ -148,6 +159,41 @@ def prune(
     for folder in folders:
         print_whole(console, f"  {folder}")
     would = "would be removed (--dry-run)" if dry_run else "removed"
+    print_text(console, f"{len(goes) or 'nothing'} {would}, {left} left")
+    return ExitCode.DECIDED
+
+
+def _prune_corrupt(store: StorePlace | None, *, dry_run: bool, as_json: bool) -> ExitCode:
+    """Remove what cannot be used. A record is looked at again before it goes."""
+    checked = check_store(store_place(store), this_environment(), int(time.time()))
+    for one in checked.findings:
+        if one.kind == "store":
+            raise UnusableFileError("--store", checked.address, one.detail)
+    goes = [one for one in checked.findings if one.kind == "corrupt"]
+    rows = [one.row for one in goes if one.row is not None]
+    if goes and not dry_run:
+        with opened(store) as found:
+            found.remove_corrupt(rows)
+            found.remove_all(one.key for one in goes if one.row is None)
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "store": str(checked.address),
+            "dry_run": dry_run,
+            "removed": [one.key for one in goes],
+            "folders": [],
+            "left": checked.sound + len(checked.findings) - len(goes),
+        }
+        click.echo(to_text(document))
+        return ExitCode.DECIDED
+    console = result_console()
+    print_whole(console, f"store  {checked.address}")
+    for one in goes[:_SHOWN]:
+        print_text(console, f"  {one.key[:SHORT] or '-':<{SHORT}}  {one_line(one.detail)}")
+    if len(goes) > _SHOWN:
+        print_text(console, f"  and {len(goes) - _SHOWN} more")
+    would = "would be removed (--dry-run)" if dry_run else "removed"
+    left = checked.sound + len(checked.findings) - len(goes)
     print_text(console, f"{len(goes) or 'nothing'} {would}, {left} left")
     return ExitCode.DECIDED
 

@@ -30,8 +30,11 @@ class Finding:
     kind: str
     """corrupt, newer, future, or store."""
     key: str
-    """Empty where it cannot be told."""
+    """Empty where it cannot be told. Of a record that cannot be decoded, its row's key column as it
+    may be shown."""
     detail: str
+    row: int | None = None
+    """Number of the row of a record that cannot be decoded."""
 
 
 @frozen
@@ -70,7 +73,7 @@ def check_store(place: Path | str, environment: Mapping[str, object], now_s: int
         for found in store.examine():
             if not isinstance(found, StoredRecord):
                 kind = "newer" if isinstance(found, NewerRecordError) else "corrupt"
-                findings.append(Finding(kind, "", str(found)[:_SHOWN]))
+                findings.append(Finding(kind, found.key, str(found)[:_SHOWN], found.row))
                 continue
             wrong = _wrong_with(found, now)
             if wrong is not None:

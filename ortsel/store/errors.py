@@ -4,10 +4,14 @@
 """
 
 from pathlib import Path
+from typing import Final
 
 from attrs import frozen
 
 from ortsel.errors import OrtselError
+
+MAX_SHOWN_KEY: Final = 80
+"""Characters of a key that are shown of a row that cannot be understood; real ones have 64."""
 
 
 class StoreError(OrtselError):
@@ -123,6 +127,10 @@ class CorruptRecordError(StoreError):
     """Where in the record, such as "record.ratio[1]"."""
     got: str
     need: str
+    key: str = ""
+    """What its row has as key, for people: escaped and cut; empty where it is not known."""
+    row: int | None = None
+    """Number of its row; None where it is of none."""
 
     def __str__(self) -> str:
         return f"{self.place}: got {self.got}, need {self.need}"
@@ -134,6 +142,17 @@ class NewerRecordError(StoreError):
 
     got: int
     need: int
+    key: str = ""
+    """What its row has as key, for people: escaped and cut; empty where it is not known."""
+    row: int | None = None
+    """Number of its row; None where it is of none."""
 
     def __str__(self) -> str:
         return f"schema: got {self.got}, need at most {self.need}"
+
+
+def shown_key(key: object) -> str:
+    """Return what a row has as key in ASCII, cut, whatever it is."""
+    if isinstance(key, bytes):
+        key = key.decode("utf-8", "backslashreplace")
+    return ascii(key if isinstance(key, str) else repr(key))[1:-1][:MAX_SHOWN_KEY]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ortsel.store import postgres_schema
 from ortsel.store.codec import MAX_RECORD_BYTES, decode_under, encode
-from ortsel.store.errors import BusyStoreError, CorruptRecordError, NewerRecordError
+from ortsel.store.errors import BusyStoreError, CorruptRecordError, NewerRecordError, shown_key
 from ortsel.store.explanation import model_digest, nearest_of, parse_key_text, plain_parts
 from ortsel.store.fork_safety import take_part_in_forks
 from ortsel.store.preference import supersedes
@@ -134,6 +134,30 @@ class PostgresStore:
                 connection.execute(_REMOVE, (named,))
 
         self._write(delete, len(named))
+
+    def remove_corrupt(self, rows: Iterable[int]) -> int:
+        """Remove those of these rows that no reader understands, in one transaction or none.
+
+        Each is locked and looked at again first: another process may have replaced it meanwhile.
+        Returns how many there were. Records of a later schema stay.
+        """
+        named = sorted(rows)
+
+        def delete(connection: "TimedConnection") -> int:
+            if not self._has_table(connection):
+                return 0
+            removed = 0
+            for begin in range(0, len(named), _PAGE_ROWS):
+                page = named[begin : begin + _PAGE_ROWS]
+                found = connection.execute(_LIST_LOCKED, (*_LIMITS, page)).fetchall()
+                corrupt = [
+                    row[0] for row in found if isinstance(_examined(row), CorruptRecordError)
+                ]
+                connection.execute(_REMOVE_ROWS, (corrupt,))
+                removed += len(corrupt)
+            return removed
+
+        return self._write(delete, len(named))
 
     def records(self) -> Iterator[StoredRecord]:
         """Give every record that can be understood, first stored first."""
@@ -258,6 +282,7 @@ _UPDATE: Final = (
     "RETURNING sequence"
 )
 _REMOVE: Final = "DELETE FROM ortsel_record WHERE key = ANY(%s)"
+_REMOVE_ROWS: Final = "DELETE FROM ortsel_record WHERE sequence = ANY(%s)"
 _ANY: Final = "SELECT 1 FROM ortsel_record LIMIT 1"
 _SIZED: Final = (
     "SELECT sequence, CASE WHEN octet_length(key) <= %s THEN key END, octet_length(body), "
@@ -266,6 +291,7 @@ _SIZED: Final = (
 )
 _LIST_PAGE: Final = _SIZED + "WHERE sequence > %s ORDER BY sequence LIMIT %s"
 _LIST_CHOSEN: Final = _SIZED + "WHERE sequence = ANY(%s) ORDER BY sequence DESC"
+_LIST_LOCKED: Final = _SIZED + "WHERE sequence = ANY(%s) ORDER BY key FOR UPDATE"
 _LIST_MODEL: Final = (
     "SELECT sequence FROM ortsel_record WHERE model = %s ORDER BY sequence DESC LIMIT %s"
 )
@@ -321,6 +347,14 @@ def _chosen(connection: "TimedConnection", sequences: Sequence[int]) -> Iterator
 
 def _examined(row: tuple[Any, ...]) -> StoredRecord | CorruptRecordError | NewerRecordError:
     """Return one row, or what is wrong with it."""
+    found = _decoded(row)
+    if isinstance(found, (CorruptRecordError, NewerRecordError)):
+        sequence, key, *_ = row
+        return evolve(found, key="" if key is None else shown_key(bytes(key)), row=sequence)
+    return found
+
+
+def _decoded(row: tuple[Any, ...]) -> StoredRecord | CorruptRecordError | NewerRecordError:
     _, key, length, body, key_text = row
     if key is None or key_text is None:
         return CorruptRecordError("key", "a longer one", f"at most {MAX_NAME_BYTES} bytes")

@@ -11,9 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from attrs import evolve
+
 from ortsel.store.codec import decode_under, encode
 from ortsel.store.connection import MAX_VALUE_BYTES, Connection
-from ortsel.store.errors import CorruptRecordError, NewerRecordError, UnwritableStoreError
+from ortsel.store.errors import (
+    MAX_SHOWN_KEY,
+    CorruptRecordError,
+    NewerRecordError,
+    UnwritableStoreError,
+    shown_key,
+)
 from ortsel.store.explanation import model_digest, nearest_of, parse_key_text, plain_parts
 from ortsel.store.fork_safety import take_part_in_forks
 from ortsel.store.preference import supersedes
@@ -110,6 +118,26 @@ class SqliteStore:
                 database.executemany(_REMOVE, [(key,) for key in keys])
                 database.execute("COMMIT")
 
+    def remove_corrupt(self, rows: Iterable[int]) -> int:
+        """Remove those of these rows that no reader understands, in one transaction or none.
+
+        Each is looked at again first: another process may have replaced it meanwhile. Returns how
+        many there were. Records of a later schema stay.
+        """
+        removed = 0
+        with self._reading.use() as database:
+            if database is None:
+                return 0
+        with self._writing.use() as database:
+            if database is not None:
+                database.execute("BEGIN IMMEDIATE")
+                for sequence in rows:
+                    if isinstance(_examined(database, sequence), CorruptRecordError):
+                        database.execute(_REMOVE_ROW, (sequence,))
+                        removed += 1
+                database.execute("COMMIT")
+        return removed
+
     def records(self) -> Iterator[StoredRecord]:
         """Give every record that can be understood, first stored first."""
         for found in self.examine():
@@ -189,6 +217,7 @@ class SqliteStore:
             database.execute(_EVICT_FOR_SPACE, (AGED_PER_SAVE,))
 
 
+_REMOVE_ROW: Final = "DELETE FROM record WHERE sequence = ?"
 _REMOVE: Final = "DELETE FROM record WHERE key = ?"
 _LOAD: Final = "SELECT body FROM record WHERE key = ?"
 _ANY: Final = "SELECT 1 FROM record LIMIT 1"
@@ -231,6 +260,25 @@ def _examined(
     database: sqlite3.Connection, sequence: int
 ) -> StoredRecord | CorruptRecordError | NewerRecordError | None:
     """Return one row, or what is wrong with it, or None where it has just been removed."""
+    found = _decoded(database, sequence)
+    if isinstance(found, (CorruptRecordError, NewerRecordError)):
+        return evolve(found, key=_shown_key(database, sequence), row=sequence)
+    return found
+
+
+def _shown_key(database: sqlite3.Connection, sequence: int) -> str:
+    """Return the key column of a row as it may be shown."""
+    query = "SELECT substr(key, 1, ?) FROM record WHERE sequence = ?"
+    try:
+        row = database.execute(query, (MAX_SHOWN_KEY, sequence)).fetchone()
+    except sqlite3.DataError:
+        return ""
+    return "" if row is None else shown_key(row[0])
+
+
+def _decoded(
+    database: sqlite3.Connection, sequence: int
+) -> StoredRecord | CorruptRecordError | NewerRecordError | None:
     query = "SELECT key, body, key_text FROM record WHERE sequence = ?"
     try:
         row = database.execute(query, (sequence,)).fetchone()

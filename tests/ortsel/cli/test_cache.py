@@ -221,6 +221,78 @@ def test_verifying_names_what_is_wrong_and_changes_nothing(invoke: Invoke, store
     assert "more cannot be read" in invoke("cache", "list", "--store", store).stdout
 
 
+def spoil(store: Path, column: str, value: object) -> str:
+    """Write something into the second row that no reader takes; return what its key was."""
+    with sqlite3.connect(store) as database:
+        (key,) = database.execute("SELECT key FROM record WHERE sequence = 2").fetchone()
+        database.execute(f"UPDATE record SET {column} = ? WHERE sequence = 2", (value,))
+    database.close()
+    return str(key)
+
+
+def test_verifying_names_the_key_of_a_row_that_cannot_be_decoded(
+    invoke: Invoke, store: Path
+) -> None:
+    key = spoil(store, "body", "{")
+    [one] = document(invoke("cache", "verify", "--store", store, "--json"), code=4)["findings"]
+    assert (one["kind"], one["key"]) == ("corrupt", key)
+    assert key[:12] in invoke("cache", "verify", "--store", store).stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        (b"\xff\x1b[31m", "\\\\xff\\x1b[31m"),
+        ("<b>\u202e" + "k" * 200, "<b>\\u202e" + "k" * 71),
+        (7, "7"),
+    ],
+)
+def test_a_hostile_key_is_shown_escaped_and_cut(
+    invoke: Invoke, store: Path, key: object, shown: str
+) -> None:
+    spoil(store, "key", key)
+    [one] = document(invoke("cache", "verify", "--store", store, "--json"), code=4)["findings"]
+    assert one["key"] == shown
+
+
+@pytest.mark.parametrize(("column", "value"), [("body", "{"), ("key", b"\xff"), ("key", "other")])
+def test_pruning_removes_what_is_corrupt_and_nothing_else(
+    invoke: Invoke, store: Path, column: str, value: object
+) -> None:
+    before = len(document(invoke("cache", "list", "--store", store, "--json"))["decisions"])
+    spoil(store, column, value)
+    asked = ("cache", "prune", "--corrupt", "--store", store)
+    dry = document(invoke(*asked, "--dry-run", "--json"))
+    assert (len(dry["removed"]), dry["left"]) == (1, before - 1)
+    document(invoke("cache", "verify", "--store", store, "--json"), code=4)
+    assert f"1 removed, {before - 1} left" in invoke(*asked).stdout
+    assert document(invoke("cache", "verify", "--store", store, "--json"))["sound"] == before - 1
+    assert document(invoke(*asked, "--json"))["removed"] == []
+
+
+def test_a_record_of_a_later_schema_is_not_pruned_as_corrupt(invoke: Invoke, store: Path) -> None:
+    spoil(store, "body", '{"schema": 999}')
+    found = document(invoke("cache", "prune", "--corrupt", "--store", store, "--json"))
+    assert found["removed"] == []
+    [one] = document(invoke("cache", "verify", "--store", store, "--json"), code=4)["findings"]
+    assert one["kind"] == "newer"
+
+
+def test_pruning_what_is_corrupt_takes_no_other_condition(invoke: Invoke, store: Path) -> None:
+    result = invoke("cache", "prune", "--corrupt", "--imported", "--store", store)
+    assert result.exit_code == 2
+    assert "got conditions and --corrupt" in result.stderr
+
+
+def test_a_file_that_is_no_store_is_not_pruned(invoke: Invoke, tmp_path: Path) -> None:
+    place = tmp_path / "s.sqlite3"
+    place.write_bytes(b"x" * 4096)
+    result = invoke("cache", "prune", "--corrupt", "--store", place)
+    assert result.exit_code == 2
+    assert str(place) in result.stderr
+    assert place.read_bytes() == b"x" * 4096
+
+
 def test_a_file_that_is_no_store_is_a_finding(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "s.sqlite3").write_bytes(b"x" * 4096)
     found = document(invoke("cache", "verify", "--store", tmp_path / "s.sqlite3", "--json"), code=4)

@@ -30,7 +30,7 @@ from ortsel.store.errors import (
 )
 from ortsel.store.preference import supersedes
 from ortsel.store.server_url import shown
-from ortsel.store.store import AGED_PER_SAVE
+from ortsel.store.store import AGED_PER_SAVE, StoredRecord
 from spec.record import Record
 from tests.ortsel.store.postgres_server import PASSWORD, PostgresServer
 from tests.ortsel.store.sample_records import NOW_S, record
@@ -328,6 +328,24 @@ def test_values_of_any_size_are_never_fetched(
         store.load("k")
     assert [type(found) for found in store.examine()] == [CorruptRecordError] * 2
     assert store.nearest({"model": "m"}) is None
+
+
+def test_only_rows_that_are_still_corrupt_are_removed(
+    postgres: PostgresServer, database: str, store: PostgresStore
+) -> None:
+    for key in ("k", "sound", "later"):
+        store.save(record(key), "{}")
+    postgres.execute(
+        database,
+        "UPDATE ortsel_record SET body = 'nonsense' WHERE key = 'k'",
+        "UPDATE ortsel_record SET body = '{\"schema\":2}' WHERE key = 'later'",
+    )
+    found = [one for one in store.examine() if not isinstance(one, StoredRecord)]
+    assert sorted(one.key for one in found) == ["k", "later"]
+    rows = [one.row for one in found if one.row is not None]
+    assert store.remove_corrupt([*rows, *range(100)]) == 1
+    assert [type(one) for one in store.examine()].count(StoredRecord) == 1
+    assert len(list(store.examine())) == 2
 
 
 def test_a_record_of_a_later_schema_is_not_replaced(
