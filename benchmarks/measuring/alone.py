@@ -54,6 +54,7 @@ class Alone:
     model: Path
     feed: Feed
     worker: str = WORKER_MODULE
+    limits: TrialLimits = LIMITS
     _folder: "tempfile.TemporaryDirectory[str]" = field(
         factory=lambda: tempfile.TemporaryDirectory(
             prefix="ortsel-alone-", ignore_cleanup_errors=True
@@ -102,10 +103,12 @@ class Alone:
         Returns when the threads of the process sleep. Raises `PlanFailedError`.
         """
         side = self.open(plan)
-        timed = self._asked(side, MeasureCalls(side.calls, 1, LIMITS.wake_ns, LIMIT_S * SECOND_NS))
+        timed = self._asked(
+            side, MeasureCalls(side.calls, 1, self.limits.wake_ns, LIMIT_S * SECOND_NS)
+        )
         self._asked(side, Park())
         assert isinstance(timed, Timed)
-        side.calls = calls_for(timed.latency_ns, LIMITS)
+        side.calls = calls_for(timed.latency_ns, self.limits)
         return timed.total_ns / timed.calls
 
     def samples_ns(self, plan: Plan, samples: int, calls: int) -> list[float]:
@@ -129,7 +132,7 @@ class Alone:
             place = folder / f"variant-{self._serial}"
             place.mkdir()
             target = str(place / "model.onnx")
-        child = Child(folder, f"alone-{self._serial}", LIMITS, _soon(), None, self.worker)
+        child = Child(folder, f"alone-{self._serial}", self.limits, _soon(), None, self.worker)
         side = _Side(plan, child, 0, 0)
         try:
             load = Load(plan, model, True, target, Calling.NUMPY, None, (str(feed),))
@@ -145,7 +148,7 @@ class Alone:
         assert isinstance(loaded, Loaded)
         assert isinstance(ran, Ran)
         assert isinstance(warm, Timed)
-        calls = calls_for(warm.latency_ns, LIMITS)
+        calls = calls_for(warm.latency_ns, self.limits)
         return _Side(plan, child, loaded.creation_ns, ran.latency_ns, calls)
 
     def _asked(
@@ -169,11 +172,30 @@ def rounds(
 ) -> dict[str, list[float]]:
     """Return every plan's times, one for each round, over one window common to all.
 
-    In each round every plan has one turn, in an order drawn anew. A plan that fails is left out.
+    In each round every plan has one turn, in an order drawn anew. Even rounds are of one process of
+    each plan, odd rounds of another, in the second half of the window: how a process happens to lie
+    in memory is worth some percent, and stays. A plan that fails is left out.
     """
     draw = random.Random(seed)
+    halves = [
+        _rounds_of_one_process(alone, plans, window_s / 2, -(-least // 2), draw) for _ in range(2)
+    ]
+    names = [name for name in halves[0] if name in halves[1]]
+    return {
+        name: [
+            time for both in zip(*(half[name] for half in halves), strict=False) for time in both
+        ]
+        for name in names
+    }
+
+
+def _rounds_of_one_process(
+    alone: Alone, plans: Sequence[Plan], window_s: float, least: int, draw: random.Random
+) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {plan.name: [] for plan in plans}
     open_plans = list(plans)
+    for plan in plans:
+        alone.close(plan.name)
     for plan in plans:
         try:
             alone.open(plan)
