@@ -79,14 +79,19 @@ def export(
     wanted = wanted_model(model, store)
     key = None if sign is None else SigningKey.read(_file("--sign", sign))
     _check_target("BUNDLE", bundle, force=force)
-    records, passed_over = [], 0
+    known, passed_over = list[StoredDecision](), 0
     with opened(store) as found:
         for one in read_all(found):
             if not isinstance(one, StoredDecision) or not one.parts:
                 passed_over += 1
-            elif wanted is None or one.model.startswith(wanted):
-                records.append(StoredRecord(one.record, one.key_text))
+            else:
+                known.append(one)
         place = found.address
+    chosen = [one for one in known if wanted is None or one.model.startswith(wanted)]
+    # Without what it rests on, a decision is not found.
+    below = frozenset[str]().union(*(one.rests_on for one in chosen))
+    chosen += [one for one in known if one.record.key in below and one not in chosen]
+    records = [StoredRecord(one.record, one.key_text) for one in chosen]
     if not records:
         which = "decision" if model is None else f"decision for {model}"
         raise UsageError("BUNDLE", f"no {which} in {place}", "at least one (see ortsel tune)")

@@ -12,6 +12,7 @@ from ortsel.cli.json_output import model_digest
 from ortsel.cli.one_line import one_line
 from ortsel.cli.store_argument import StorePlace, store_place
 from ortsel.errors import UsageError
+from ortsel.operator_scope.operators_part import OPERATORS
 from ortsel.store import DirectStore, StoredRecord, direct_store
 from ortsel.store.errors import CorruptRecordError, NewerRecordError
 from ortsel.store.explanation import differing_parts, parse_key_text
@@ -39,6 +40,13 @@ class StoredDecision:
         """Digest of the model's content; empty where it is not known."""
         model = self.parts.get("model")
         return model if isinstance(model, str) else ""
+
+    @property
+    def rests_on(self) -> frozenset[str]:
+        """Keys of the decisions about attention alone that narrowed what it was chosen from."""
+        options = self.parts.get("options")
+        keys = options.get(OPERATORS) if isinstance(options, dict) else None
+        return frozenset(key for key in keys if isinstance(key, str)) if keys else frozenset()
 
     @property
     def workload(self) -> str:

@@ -12,6 +12,7 @@ from attrs import frozen
 
 from ortsel.candidates.attention_variants import ATTENTION_REWRITES
 from ortsel.candidates.search_space import LeftOut, SearchSpace
+from ortsel.operator_scope.operators_part import OPERATORS
 from ortsel.plan import Plan
 from ortsel.selector import Selector
 from ortsel.store import StoreError
@@ -22,8 +23,6 @@ from spec.problem import Scope
 from spec.record import Record
 
 RULE: Final = "lost-at-operator-scope"
-OPERATORS: Final = "operators"
-"""Member of a key's options with the keys of the decisions that it rests on."""
 JOINT: Final = "+"
 MAY_DIFFER: Final = frozenset(
     {"candidates", "lower_level", "options.candidates", f"options.{OPERATORS}"}

@@ -1,12 +1,15 @@
 """Attention decided by itself, with real children, and the model that rests on it."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
 import ortsel
+from ortsel.bundle import Bundle
 from ortsel.candidates import CandidateFacts
 from ortsel.plan import Plan
 from ortsel.selectors import forget_all
@@ -128,6 +131,37 @@ def test_without_the_operators_decision_the_models_is_a_miss(
     opened = session(model, changed, "cache-only")
     opened.run(None, layered_feed(1))
     assert opened.explain().rows()[0]["plan"] == FAST, "the premise: nothing else is in the way"
+
+
+def export(model: Path, store: Path, bundle: Path) -> None:
+    options = ["--model", str(model), "--store", str(store)]
+    command = [sys.executable, "-m", "ortsel.cli", "cache", "export", str(bundle), *options]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+def test_a_bundle_of_one_model_holds_what_its_decisions_rest_on(
+    tuned: tuple[Path, Path, ortsel.Explanation], tmp_path: Path
+) -> None:
+    model, store, _ = tuned
+    export(model, store, tmp_path / "one.bundle")
+    bundle = Bundle.read((tmp_path / "one.bundle").read_bytes())
+    assert {one.record.scope for one in bundle.records} == {Scope.OPERATOR, Scope.PIPELINE}
+
+
+@pytest.mark.deep
+def test_decisions_out_of_a_bundle_serve_together(
+    tuned: tuple[Path, Path, ortsel.Explanation], tmp_path: Path
+) -> None:
+    model, store, _ = tuned
+    export(model, store, tmp_path / "one.bundle")
+    there = tmp_path / "store.sqlite"
+    shutil.copytree(f"{store}.variants", f"{there}.variants")
+    command = [sys.executable, "-m", "ortsel.cli", "cache", "import", str(tmp_path / "one.bundle")]
+    subprocess.run([*command, "--store", str(there)], check=True, capture_output=True, timeout=60)
+    opened = session(model, there, "cache-only")
+    opened.run(None, layered_feed(1))
+    [row], [operator] = opened.explain().rows(), opened.explain().operator_rows()
+    assert (row["plan"], row["source"], operator["plan"]) == (FAST, "stored", FAST)
 
 
 @pytest.mark.deep
