@@ -12,6 +12,7 @@ from ortsel.candidates.attention_variants import (
 from ortsel.candidates.cuda import cuda_candidates
 from ortsel.candidates.disabled_optimizers import disabled_optimizer_candidates
 from ortsel.candidates.facts import CandidateFacts
+from ortsel.candidates.float_types import float_type_candidates
 from ortsel.candidates.fused_graph import fused_graph_candidates
 from ortsel.candidates.lossy_variants import lossy_variant_candidates
 from ortsel.candidates.memory_settings import memory_candidates
@@ -40,6 +41,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     static_shape_candidates,
     attention_variant_candidates,
     fused_graph_candidates,
+    float_type_candidates,
     lossy_variant_candidates,
     disabled_optimizer_candidates,
     thread_candidates,

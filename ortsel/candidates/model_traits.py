@@ -40,6 +40,9 @@ class ModelTraits:
     """Softmaxes and fused attention operators in the graph itself: no fewer than places where
     attention is computed."""
 
+    float16: bool | None = None
+    """Whether an input or a weight of the graph itself is in float16."""
+
     def may_contain(self, *operator_types: str) -> bool:
         """Whether any of these operator types can be in the model."""
         return self.operator_types is None or not self.operator_types.isdisjoint(operator_types)
@@ -75,6 +78,11 @@ def read_model_traits(model: str | os.PathLike[str] | bytes) -> ModelTraits:
         ),
         onnx_format=True,
         inputs=tuple((value.name, _dimensions(value)) for value in _fed(proto.graph)),
+        float16=onnx.TensorProto.FLOAT16
+        in {
+            *(tensor.data_type for tensor in proto.graph.initializer),
+            *(value.type.tensor_type.elem_type for value in proto.graph.input),
+        },
         attention_nodes=sum(node.op_type in ATTENTION for node in proto.graph.node),
     )
 

@@ -12,6 +12,7 @@ from ortsel.graph_variants.attention_24 import ATTENTION_24
 from ortsel.graph_variants.dynamic_int8 import DYNAMIC_INT8
 from ortsel.graph_variants.errors import UnknownVariantError, VariantRefusedError
 from ortsel.graph_variants.flash_decode import FLASH_DECODE
+from ortsel.graph_variants.float32_computation import FLOAT32_COMPUTATION
 from ortsel.graph_variants.group_query_attention import GROUP_QUERY
 from ortsel.graph_variants.interface import interface_difference, interface_obstacle
 from ortsel.graph_variants.loading import UnreadableModelError, load_model
@@ -40,6 +41,7 @@ VARIANTS: Final[tuple[GraphVariant, ...]] = (
     MULTI_HEAD_4D,
     GROUP_QUERY,
     ORT_OPTIMIZER,
+    FLOAT32_COMPUTATION,
     DYNAMIC_INT8,
 )
 

@@ -47,6 +47,7 @@ def test_traits_see_into_subgraphs(tmp_path: Path, rows: int | str, dynamic: boo
         onnx_format=True,
         inputs=(("c", ()), ("x", (rows, 2))),
         attention_nodes=0,
+        float16=False,
     )
     assert read_model_traits(path) == read_model_traits(str(path)) == expected
     assert read_model_traits(model.SerializeToString()) == expected

@@ -318,6 +318,16 @@ def test_variants_of_attention_need_an_operator_to_rewrite() -> None:
     assert variants("Conv", "Softmax") == set()
 
 
+def test_float16_is_computed_in_float32_on_the_cpu_alone() -> None:
+    half = evolve(EIGHT_CPUS, model=ModelTraits(float16=True))
+    assert "variant=float32" in names(generate(PLAIN, half))
+    assert "variant=float32" in names(generate(Plan(REFERENCE, (Provider(CPU),)), half))
+    assert "variant=float32" not in names(generate(Plan(REFERENCE, (Provider(CUDA),)), half))
+    for known in (False, None):
+        full = evolve(EIGHT_CPUS, model=ModelTraits(float16=known))
+        assert "variant=float32" not in names(generate(PLAIN, full))
+
+
 OF_PRODUCTS = (
     "group-query-attention",
     "memory-efficient",
@@ -344,7 +354,8 @@ def test_variants_of_attention_need_the_right_operator_set(opset: int, expected:
 
 
 def test_every_variant_that_is_offered_can_be_built_by_name() -> None:
-    offered = {plan.variant for plan in generate(PLAIN, EIGHT_CPUS)} - {""}
+    half = evolve(EIGHT_CPUS, model=ModelTraits(float16=True))
+    offered = {plan.variant for plan in generate(PLAIN, half)} - {""}
     assert {step for name in offered for step in name.split("+")} == set(variant_names())
 
 

@@ -143,6 +143,7 @@ def chain_feed(chain: Chain, seed: int = 0) -> dict[str, Array]:
             feed[name] = generator.standard_normal(shape).astype(np.float32)
         elif chain.mask.startswith("added"):
             feed[name] = generator.choice([0.0, -10000.0, 0.5], shape).astype(np.float32)
+            feed[name][..., 0] = 0.5  # of sums near -10000 alone, float32 keeps three digits
         elif chain.mask != "none":
             visible = generator.random(shape) < 0.6
             visible[..., 0] = True
