@@ -19,6 +19,7 @@ from ortsel.cli.console import (
     result_console,
     shown_warnings,
 )
+from ortsel.cli.errors import OpenDimensionsError
 from ortsel.cli.exit_codes import EXIT_CODES_HELP, ExitCode
 from ortsel.cli.feeds import read_feeds
 from ortsel.cli.json_output import SCHEMA, model_digest, to_text
@@ -26,24 +27,29 @@ from ortsel.cli.lookup import Lookup, Verdict, look_up
 from ortsel.cli.model_inputs import read_inputs, shape_words
 from ortsel.cli.one_line import one_line
 from ortsel.cli.options import gap_option, json_option, store_option
+from ortsel.cli.partial_explanation import look_up_partly, say_partly
 from ortsel.cli.rows import print_rows
 from ortsel.cli.search import SearchOptions, check_model_file, check_providers, open_session
 from ortsel.cli.speedups import speedup_argument
 from ortsel.cli.store_argument import StorePlace
 from ortsel.cli.stored_decisions import StoredDecision, names, record_document, this_environment
+from ortsel.cli.tolerances import tolerance_option
 from ortsel.cli.tune import feeds_for, parse_all
 from ortsel.errors import UsageError
 from ortsel.selection_config import SelectionMode
+from ortsel.verification.tolerance import Tolerance
 
 _HELP = f"""Say what serves MODEL for a shape and why. Nothing is measured, and nothing is changed.
 
 The same options as for `ortsel tune` ask about the same decision. Where there is none, the nearest
-one in the store is shown, with every part of the key in which it differs.
+one in the store is shown, with every part of the key in which it differs. Where sizes that the
+model leaves open are not given, the model's decisions are listed, and the missing sizes named.
 
 \b
 Examples:
   ortsel explain model.onnx --shape input_ids=1x128
   ortsel explain model.onnx --shape batch=1 --store decisions.sqlite3 --json
+  ortsel explain model.onnx
   ortsel explain model.onnx --attention
 
 --attention lists instead where the model computes attention, with operand names and shapes.
@@ -76,6 +82,7 @@ Examples:
     show_default=True,
     help="Least speed-up that was asked for.",
 )
+@tolerance_option
 @click.option("--attention", is_flag=True, help="List the attention in the model instead.")
 @json_option
 def explain(
@@ -89,6 +96,7 @@ def explain(
     gap: float,
     bound: bool,
     min_speedup: Fraction,
+    tolerance: Tolerance,
     attention: bool,
     as_json: bool,
 ) -> ExitCode:
@@ -107,12 +115,17 @@ def explain(
         threads=threads,
         bound=bound,
         gap_s=gap,
+        tolerance=tolerance,
     )
     with shown_warnings(message_console()):
         session = open_session(model, options, SelectionMode.DISABLED)
         inputs = read_inputs(session.get_inputs())
         if feeds_file is None:
-            feeds = feeds_for(inputs, shapes, (), 0, model)
+            try:
+                feeds = feeds_for(inputs, shapes, (), 0, model)
+            except OpenDimensionsError as error:
+                known = look_up_partly(model, inputs, shapes, store, error)
+                return say_partly(known, as_json=as_json)
         else:
             feeds = read_feeds(
                 feeds_file, inputs, read_inputs(session.get_overridable_initializers())

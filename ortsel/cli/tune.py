@@ -18,8 +18,10 @@ from ortsel.cli.search import SearchOptions, check_model_file, check_providers, 
 from ortsel.cli.shapes import parse_shape, resolve_shapes
 from ortsel.cli.speedups import speedup_argument
 from ortsel.cli.store_argument import StorePlace
+from ortsel.cli.tolerances import tolerance_option
 from ortsel.errors import UsageError
 from ortsel.selection_config import SelectionMode
+from ortsel.verification.tolerance import Tolerance
 
 _HELP = f"""Find the fastest verified way to run MODEL with ONNX Runtime.
 
@@ -32,6 +34,7 @@ Examples:
   ortsel tune model.onnx --shape input_ids=1x128
   ortsel tune model.onnx --shape batch=1 --shape sequence=128 --budget 1m
   ortsel tune model.onnx --input feeds.npz --store decisions.sqlite3 --json
+  ortsel tune model.onnx --input feeds.npz --tolerance cosine=0.99
 
 Sizes: --shape NAME=DIMS gives the whole shape of the input NAME (1x128 or 1,128; nothing after the
 equals sign is a scalar). Where no input has that name, NAME is an open dimension and DIMS its size.
@@ -40,6 +43,9 @@ A dimension that gets its size from one input's shape has it in all inputs.
 Inputs are made up unless --input gives real ones: floats from a standard normal distribution,
 integers 0 or 1, booleans either, strings 'a'. --fill NAME=VALUE sets an input to one value, such
 as attention_mask=1.
+
+--tolerance with a metric (cosine=0.99, top_one=0.999, relative_l2=0.01) lets plans be tried that
+are lossy by nature; it is judged on these inputs, so give real ones.
 
 {EXIT_CODES_HELP}"""
 
@@ -77,6 +83,7 @@ as attention_mask=1.
     show_default=True,
     help="Least speed-up that is worth another plan.",
 )
+@tolerance_option
 @seed_option
 @json_option
 def tune(
@@ -92,6 +99,7 @@ def tune(
     gap: float,
     bound: bool,
     min_speedup: Fraction,
+    tolerance: Tolerance,
     seed: int,
     as_json: bool,
 ) -> ExitCode:
@@ -110,6 +118,7 @@ def tune(
         threads=threads,
         bound=bound,
         gap_s=gap,
+        tolerance=tolerance,
         synthetic=feeds_file is None,
     )
     messages = message_console()

@@ -135,7 +135,6 @@ CASES: dict[str, tuple[Callable[[Path, Path], list[object]], str]] = {
         lambda path, __: ["explain", unusable(path), "--attention"],
         "text",
     ),
-    "explain open": (lambda _, model: ["explain", model], "give every one, as in:"),
     "explain provider": (lambda _, model: ["explain", model, "--provider", "X"], "need one of"),
     "explain both": (
         lambda _, model: ["explain", model, "--shape", "x=1", "--input", "f.npz"],

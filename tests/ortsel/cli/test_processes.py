@@ -62,7 +62,8 @@ def test_a_search_decides_or_says_that_it_could_not(
     code, out, err = finished(start(*arguments))
     document = json.loads(out)
     assert set(document) == {
-        "schema", "model", "workload", "decision", "candidates", "operators", "store", "environment",
+        "schema", "model", "workload", "decision", "counts", "candidates", "left_out", "operators",
+        "store", "environment",
     }  # fmt: skip
     assert document["schema"] == 1
     assert document["workload"]["feeds"] == "synthetic"
