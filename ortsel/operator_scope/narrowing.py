@@ -43,6 +43,13 @@ class Decided:
         is_known = self.record is not None and self.record.winner == self.record.reference
         return "no way of writing it was faster" if is_known else ""
 
+    def shows_no_gain(self, name: str, min_speedup: Fraction) -> bool:
+        """Whether a plan was measured here and gained less than the whole model needs."""
+        return any(
+            one.name == name and one.ratio is not None and one.ratio * min_speedup > 1
+            for one in self.candidates
+        )
+
     def best(self) -> tuple[str, Fraction]:
         """Return the plan that won, or that would have won so far, with its ratio."""
         if self.record is not None:
@@ -92,7 +99,8 @@ def narrowed_by(
 
     `plans` are candidates by name, with their variant. One is left out where it loses at every kind
     of attention, since it rewrites all of them at once; those that win somewhere come first, by the
-    time that they save. Where something is undecided none is left out: what lost comes last.
+    time that they save, and those that showed no gain anywhere come last. Where something is
+    undecided none is left out: what lost comes last.
     """
     lost = []
     for name, variant in plans:
@@ -103,7 +111,10 @@ def narrowed_by(
     if len(records) < len(decided):
         return Resting(first=winners_first(decided), last=tuple(one.name for one in lost))
     decisions = sorted((record.key, record.winner) for record in records)
-    return Resting(tuple(decisions), tuple(lost), winners_first(decided))
+    last = tuple(
+        name for name, _ in plans if all(one.shows_no_gain(name, min_speedup) for one in decided)
+    )
+    return Resting(tuple(decisions), tuple(lost), winners_first(decided), last)
 
 
 def winners_first(decided: tuple[Decided, ...]) -> tuple[str, ...]:

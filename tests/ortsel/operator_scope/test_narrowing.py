@@ -108,6 +108,18 @@ def test_what_was_noisy_and_far_slower_than_the_best_is_left_out() -> None:
     assert "variant=b" in lost(narrowed_by((decided,), NAMES, NEEDED))
 
 
+def test_what_is_kept_and_showed_no_gain_comes_last() -> None:
+    reports = (
+        report("variant=a", Outcome.NOISY, Fraction(101, 100)),
+        report("variant=b", Outcome.NOT_FASTER, Fraction(95, 100)),
+    )
+    resting = narrowed_by((Decided(attention(), record("reference"), reports),), NAMES, NEEDED)
+    plans = tuple(Plan(name, variant=variant) for name, variant in NAMES[:2])
+    narrowed = resting.narrowed(SearchSpace((Plan("reference"), *plans, Plan("other"))))
+    names = [plan.name for plan in narrowed.plans]
+    assert names == ["reference", "variant=b", "other", "variant=a"]
+
+
 def test_what_gains_enough_for_the_whole_model_is_kept_although_it_did_not_win() -> None:
     reports = (
         report("variant=a", Outcome.NOT_FASTER, Fraction(95, 100)),
