@@ -6,6 +6,7 @@ no key: it is added when a plan's session is built to serve. Only a provider's e
 used; the offline builder makes it, and ships it with the decisions.
 
 TensorRT's engines are not keyed by every option, so each plan has a folder of its own there.
+OpenVINO's are keyed by the model with its sizes and by its properties, so plans share one.
 """
 
 import json

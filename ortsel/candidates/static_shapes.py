@@ -3,8 +3,8 @@
 ONNX Runtime then computes shapes while it loads and folds what depends on them, which gains where a
 model computes with shapes between short operators. OpenVINO compiles for fixed sizes. Such a
 session takes no other shape; so the plan names the shapes, is offered for them alone, and a call of
-other shapes is looked up apart. Dimensions that have a name are overridden by it; for others the
-model is rewritten (graph variant `static-shapes`).
+other shapes is looked up apart. Dimensions that have a name are overridden by it. For others there
+is OpenVINO's own option `reshape_input`, which not every model takes; a trial finds out.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,18 @@ from ortsel.candidates.cpu_settings import Level, level
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.model_traits import ModelTraits
-from ortsel.candidates.openvino import openvino_candidates
+from ortsel.candidates.openvino import OPENVINO, openvino_candidates
 from ortsel.candidates.search_space import LeftOut
-from ortsel.candidates.shape_labels import label
+from ortsel.candidates.shape_labels import label, sizes_text
 from ortsel.plan import Plan, Shapes
 
 SHAPE_OPERATORS: Final = ("Shape", "Size")
 """Where none is in a model, nothing is left to compute once its shapes are known."""
+
+
+UNNAMED: Final = "unnamed-dimension"
+RESHAPE: Final = "reshape_input"
+"""OpenVINO's option with the shapes of inputs, such as "x[1,3],y[4]"."""
 
 
 @frozen
@@ -61,7 +66,7 @@ def open_sizes(model: ModelTraits, reference: Plan, shapes: Shapes) -> OpenSizes
             if isinstance(dimension, int) or dimension in overridden:
                 continue
             if dimension is None:
-                return NotStatic("unnamed-dimension", f"{name} has one without a name")
+                return NotStatic(UNNAMED, f"{name} has one without a name")
             if sizes.setdefault(dimension, size) != size:
                 reason = f"{dimension} is both {sizes[dimension]} and {size}"
                 return NotStatic("no-gain", reason)
@@ -78,7 +83,10 @@ def static_shape_candidates(reference: Plan, facts: CandidateFacts) -> tuple[Pla
         return (LeftOut("cpu:static", "users-choice", "the user overrides dimensions by kind"),)
     found = open_sizes(facts.model, reference, facts.shapes)
     if isinstance(found, NotStatic):
-        return (LeftOut("cpu:static", found.rule, found.reason),)
+        left_out = LeftOut("cpu:static", found.rule, found.reason)
+        if found.rule != UNNAMED:
+            return (left_out,)
+        return (left_out, *_reshaped_by_openvino(reference, facts))
     if not found.by_name:
         return ()
     return (_on_cpu(reference, facts, found), *_on_openvino(reference, facts, found))
@@ -108,6 +116,30 @@ def _on_openvino(reference: Plan, facts: CandidateFacts, sizes: OpenSizes) -> It
                 shapes=facts.shapes,
                 notes=f"{plan.notes}, compiled for these sizes alone",
             )
+
+
+def _reshaped_by_openvino(reference: Plan, facts: CandidateFacts) -> Iterator[Plan]:
+    """Yield OpenVINO's plans for latency with the shapes of all inputs as an option of its own."""
+    shapes = [(name, sizes) for name, sizes in facts.shapes if sizes]
+    if any(0 in sizes or set(name) & set("[],") for name, sizes in shapes):
+        return
+    text = ",".join(f"{name}[{','.join(map(str, sizes))}]" for name, sizes in shapes)
+    for plan in openvino_candidates(reference, facts):
+        if not isinstance(plan, Plan) or not plan.name.startswith("openvino:latency"):
+            continue
+        providers = tuple(
+            evolve(one, options=tuple(({RESHAPE: text} | dict(one.options)).items()))
+            if one.name == OPENVINO
+            else one
+            for one in plan.providers or ()
+        )
+        yield derive(
+            plan,
+            f"{plan.name},static{label(sizes_text(facts.shapes))}",
+            providers=providers,
+            shapes=facts.shapes,
+            notes=f"{plan.notes}, reshaped to these sizes alone",
+        )
 
 
 def _told(plan: Plan, sizes: OpenSizes) -> Plan:

@@ -7,6 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 from ortsel.candidates import REFERENCE, CandidateFacts, generate
 from ortsel.candidates.openvino import OPENVINO
@@ -55,8 +56,10 @@ def test_every_plan_takes_nodes_and_computes_exactly(tmp_path: Path) -> None:
         {"device_type": "CPU", "precision": "FP16"},
         {"device_type": "CPU", "num_of_threads": "many"},
         {"device_type": "GPU.7"},
+        {"device_type": "CPU", "load_config": '{"CPU":{"NO_SUCH_PROPERTY":"1"}}'},
+        {"device_type": "CPU", "no_such_option": "1"},
     ],
-    ids=["precision", "threads", "device"],
+    ids=["precision", "threads", "device", "property", "option"],
 )
 def test_a_bad_value_that_ends_on_the_cpu_in_silence_is_no_plan(
     options: dict[str, str], tmp_path: Path
@@ -68,7 +71,7 @@ def test_a_bad_value_that_ends_on_the_cpu_in_silence_is_no_plan(
     plan = Plan(
         "bad", (Provider(OPENVINO, tuple(options.items())), Provider("CPUExecutionProvider"))
     )
-    with pytest.raises((PlanUnavailableError, RuntimeError, ValueError)):
+    with pytest.raises((PlanUnavailableError, Fail, RuntimeError, ValueError)):
         build_session(model, plan)
 
 

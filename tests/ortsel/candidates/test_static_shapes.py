@@ -24,6 +24,7 @@ from ortsel.candidates.shape_labels import LONGEST
 from ortsel.candidates.static_shapes import static_shape_candidates
 from ortsel.errors import UsageError
 from ortsel.plan import Plan, SessionSettings, Shapes
+from ortsel.provider_caches import with_caches
 from ortsel.session_builder import build_session
 
 CPU = "CPUExecutionProvider"
@@ -104,6 +105,22 @@ def test_the_processor_needs_something_to_fold() -> None:
     assert reasons(FACTS, unoptimized) == {"cpu:static[m=3,n=2]": "same-as-reference"}
 
 
+def test_openvino_reshapes_where_a_dimension_has_no_name() -> None:
+    unnamed = evolve(TRAITS, inputs=(("x", (None, 4)), ("y", (2, 3))))
+    facts = evolve(FACTS, model=unnamed)
+    assert reasons(facts) == {"cpu:static": "unnamed-dimension"}
+    plan, *others = offered(facts)
+    assert len(others) == 2
+    assert plan.name == "openvino:latency,static[x=2x4,y=2x3]"
+    assert plan.shapes == SHAPES
+    assert plan.providers is not None
+    assert dict(plan.providers[0].options)["reshape_input"] == "x[2,4],y[2,3]"
+    strange = evolve(
+        facts, shapes=(("a[0]", (2, 4)),), model=evolve(unnamed, inputs=(("a[0]", (None, 4)),))
+    )
+    assert offered(strange) == []
+
+
 def test_many_sizes_have_a_short_name() -> None:
     many = tuple((f"cache.{place}", (f"dimension_{place}",)) for place in range(50))
     shapes = tuple((name, (7,)) for name, _ in many)
@@ -125,7 +142,7 @@ def test_a_plan_of_the_users_for_another_shape_is_not_for_this_call() -> None:
         candidate_space(PLAIN, FACTS, (Plan("fixed", fixed_addresses=True),), {})
 
 
-def shaped(path: Path) -> Path:
+def shaped(path: Path, rows: str | None = "n") -> Path:
     """y = x reshaped to a shape that is computed from its own."""
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),
@@ -135,12 +152,35 @@ def shaped(path: Path) -> Path:
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, 4])],
     )
     opsets = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     return path
+
+
+@pytest.mark.parametrize("rows", ["n", None])
+def test_openvino_keeps_what_it_compiles_for_one_shape_apart(
+    tmp_path: Path, rows: str | None
+) -> None:
+    if OPENVINO not in onnxruntime.get_available_providers():
+        pytest.skip(f"this ONNX Runtime has no {OPENVINO}")
+    model = shaped(tmp_path / "model.onnx", rows)
+    caches = tmp_path / "caches"
+    (caches / "openvino").mkdir(parents=True)
+    feeds = {count: np.full((count, 4), -count, np.float32) for count in (2, 3)}
+    compiled: list[int] = []
+    for count in (2, 3, 2, 3):  # one folder for all plans: OpenVINO's key has the sizes
+        facts = evolve(CandidateFacts.read(model), shapes=(("x", (count, 4)),))
+        plans = (plan for plan in generate(PLAIN, facts) if plan.name.startswith("openvino"))
+        plan = next(plan for plan in plans if plan.shapes)
+        session = build_session(model, with_caches(plan, caches))
+        [got] = session.run(None, {"x": feeds[count]})
+        assert isinstance(got, np.ndarray)
+        np.testing.assert_array_equal(got, np.abs(feeds[count]))
+        compiled.append(len(list((caches / "openvino").iterdir())))
+    assert compiled[:2] == [1, 2]
 
 
 @pytest.mark.parametrize("provider", [CPU, OPENVINO])

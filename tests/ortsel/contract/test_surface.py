@@ -229,7 +229,7 @@ def test_a_binding_by_a_method_that_nobody_knows_runs_on_the_reference() -> None
 
     class Own(Native):
         def __init__(self) -> None:
-            self._seen = io_binding._Seen(signature="as it was")
+            self._seen = io_binding._Seen(None, signature="as it was")
 
     distrust_the_rest(Own, Native)
     own = Own()
