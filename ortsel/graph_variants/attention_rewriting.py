@@ -56,10 +56,18 @@ def rewrite_attention(
         except NotApplicableError as error:
             reasons[str(error)] += 1
     if not replaced:
-        ((reason, _),) = reasons.most_common(1) or [("there is no attention on float32", 0)]
+        ((reason, _),) = reasons.most_common(1) or [(_absence(model), 0)]
         refusal = f"no attention that can be rewritten: {reason}"
         raise NotApplicableError(refusal)
     return model
+
+
+def _absence(model: "ir.Model") -> str:
+    """Return why no attention was read at all."""
+    in_functions = {operator(node) for body in model.functions.values() for node in body}
+    if in_functions & {*FUSED, "Softmax"}:
+        return "it is in a local function, whose types depend on who calls it"
+    return "there is no attention on float32"
 
 
 def fewer_of(before: Census, after: Census, names: tuple[str, ...]) -> bool:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 INT32: Final = 6
+HEAD_SIZE_UNIT: Final = 8
+"""Other sizes of heads are refused by the kernel when it runs."""
 
 
 def emit_group_query(problem: AttentionProblem) -> "tuple[ir.Value, ...]":
@@ -74,6 +76,9 @@ def _require(problem: AttentionProblem) -> tuple[Tensor, Tensor]:
     sizes = {head_size(tensor) for tensor in (problem.query, key, value)}
     if len(sizes) > 1 or None in sizes:
         raise NotApplicableError("its heads differ in size, or their size is unknown")
+    if any(size is not None and size % HEAD_SIZE_UNIT for size in sizes):
+        reason = f"got a head size of {sizes.pop()}, need a multiple of {HEAD_SIZE_UNIT}"
+        raise NotApplicableError(reason)
     if not same_tokens(problem.query, key):
         raise NotApplicableError("the graph does not say that there are as many keys as queries")
     single = problem.query.tokens == 1
