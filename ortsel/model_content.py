@@ -83,19 +83,30 @@ def content_hash(
     request = str(path), str(folder), node_names
     remembered = _recall(request)
     if remembered is not None:
-        return remembered
+        _keep(memory, request, *remembered)
+        return remembered[1]
     files, content = _recall_elsewhere(memory, request, path, folder) or (None, None)
     if files is None or content is None:
         begun_ns = time.time_ns()
         files, content = _hash_files(path, folder, node_names)
         if not _are_settled(files, begun_ns):
             return content
-        (_, identity), *others = files
-        external = dict(zip(content.external, (one for _, one in others), strict=True))
-        found = RememberedContent(content.digest, content.kind, identity, external)
-        memory.remember(_named(request), found)
+        _keep(memory, request, files, content)
     _remember(request, files, content)
     return content
+
+
+def _keep(memory: ContentMemory, request: _Request, files: _Files, content: ModelContent) -> None:
+    """Keep a hash for other processes, once: whoever hashed first may have had no place for it."""
+    if memory.folder is None or (memory.folder, request, files) in _kept:
+        return
+    if len(_kept) >= _REMEMBERED:
+        _kept.clear()
+    _kept.add((memory.folder, request, files))
+    (_, identity), *others = files
+    external = dict(zip(content.external, (one for _, one in others), strict=True))
+    found = RememberedContent(content.digest, content.kind, identity, external)
+    memory.remember(_named(request), found)
 
 
 def _hash_files(path: Path, folder: Path, node_names: bool) -> tuple[_Files, ModelContent]:
@@ -114,18 +125,19 @@ def _hash_files(path: Path, folder: Path, node_names: bool) -> tuple[_Files, Mod
 
 
 _memory: Final[dict[_Request, tuple[_Files, ModelContent]]] = {}
+_kept: Final[set[tuple[Path, _Request, _Files]]] = set()
+"""What is known to be remembered where."""
 
 
-def _recall(request: _Request) -> ModelContent | None:
+def _recall(request: _Request) -> tuple[_Files, ModelContent] | None:
     found = _memory.get(request)
     if found is None:
         return None
-    files, content = found
     try:
-        same = all(_identity(path) == identity for path, identity in files)
+        same = all(_identity(path) == identity for path, identity in found[0])
     except UnknownContentError:
         return None
-    return content if same else None
+    return found if same else None
 
 
 def _recall_elsewhere(
@@ -184,6 +196,7 @@ def _remember(request: _Request, files: _Files, content: ModelContent) -> None:
 def forget_all() -> None:
     """Forget what this process remembers, as a new process would."""
     _memory.clear()
+    _kept.clear()
 
 
 def _identity(path: Path) -> FileIdentity:

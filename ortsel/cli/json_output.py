@@ -9,11 +9,10 @@ from typing import Final
 
 from ortsel.cli.feeds import Feeds
 from ortsel.cli.model_inputs import ModelInput
+from ortsel.cli.remembered_hashes import hashes_beside
 from ortsel.cli.search import SearchResult
 from ortsel.cli.store_argument import StorePlace
-from ortsel.content_memory import content_memory
 from ortsel.model_content import UnknownContentError, content_hash
-from ortsel.selection_config import DEFAULT_STORE
 from spec.record import Record
 
 SCHEMA: Final = 1
@@ -107,10 +106,8 @@ def model_digest(path: Path, store: StorePlace | None = None) -> str | None:
     Hashes are remembered beside the store, unless that is a file which is not there: a mistyped
     path makes no folders.
     """
-    is_nowhere = isinstance(store, Path) and not store.is_file()
-    memory = content_memory(None if is_nowhere else str(store or DEFAULT_STORE))
     try:
-        return content_hash(path, memory=memory).digest
+        return content_hash(path, memory=hashes_beside(store)).digest
     except (UnknownContentError, OSError):
         return None
 

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from ortsel.call_trials import Call
 from ortsel.cli.feeds import Feeds
+from ortsel.cli.remembered_hashes import hashes_beside
 from ortsel.cli.search import SearchOptions
 from ortsel.cli.store_argument import store_place
 from ortsel.cli.stored_decisions import StoredDecision
@@ -85,7 +86,7 @@ def look_up(
         _session_options(options),
         (),
     )
-    model = LoadedModel.of(path, time.time_ns())
+    model = LoadedModel.of(path, time.time_ns(), hashes_beside(options.store))
     tuner = SessionTuner(model, reference, config, selector)
     outputs = tuple(output.name for output in session.get_outputs())
     calling = Calling.BOUND_CPU if options.bound else Calling.NUMPY

@@ -132,7 +132,9 @@ def say_partly(known: PartialExplanation, *, as_json: bool) -> ExitCode:
     for one in known.decisions[:_SHOWN]:
         record = one.record
         kept = record.winner == record.reference
-        served = "keeps the reference" if kept else f"{record.winner}, ratio {float(record.ratio):.3f}"
+        served = (
+            "keeps the reference" if kept else f"{record.winner}, ratio {float(record.ratio):.3f}"
+        )
         words = one_line(f"{one.workload or 'inputs unknown'}: {served}", 200)
         print_text(console, f"  {record.key[:SHORT]}  {words}")
         if differs := one.differs_from(environment):

@@ -309,3 +309,19 @@ def test_a_store_in_memory_leaves_nothing_behind_and_a_server_s_is_local() -> No
     assert folder == content_memory("default").folder
     assert folder is not None
     assert "hidden" not in str(folder)
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_what_was_hashed_without_a_memory_is_remembered_by_the_next_who_has_one(
+    tmp_path: Path, memory: ContentMemory
+) -> None:
+    path = tmp_path / "model.onnx"
+    save_with_external_weights(model(), path, "weights.bin")
+    content = content_hash(path)
+    assert memory.folder is not None
+    assert not memory.folder.exists()
+    assert content_hash(path, memory=memory) == content
+    [file] = memory.folder.iterdir()
+    file.unlink()
+    assert content_hash(path, memory=memory) == content
+    assert list(memory.folder.iterdir()) == [], "once is enough"
