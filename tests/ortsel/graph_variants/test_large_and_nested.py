@@ -1,4 +1,4 @@
-"""Models whose weights exceed what one file can hold, and attention in bodies of other operators."""
+"""Models whose weights exceed what one file can hold, and attention in other operators' bodies."""
 
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,9 @@ def test_every_variant_takes_weights_over_two_gigabytes_or_says_why_not(
 def layer(domain: str) -> onnx.ModelProto:
     """One attention on flat operands, by ONNX's operator or by ONNX Runtime's."""
     value = helper.make_tensor_value_info
-    attributes = {"num_heads": 2} if domain else {"q_num_heads": 2, "kv_num_heads": 2}
+    attributes: dict[str, Any] = (
+        {"num_heads": 2} if domain else {"q_num_heads": 2, "kv_num_heads": 2}
+    )
     kind = "MultiHeadAttention" if domain else "Attention"
     graph = helper.make_graph(
         [helper.make_node(kind, ["q", "k", "v"], ["y"], domain=domain, **attributes)],
@@ -100,7 +102,9 @@ def fusable() -> onnx.ModelProto:
 def in_body(kind: str, domain: str) -> onnx.ModelProto:
     """Return attention in a Scan or Loop that goes over two queries, on keys from outside."""
     value = helper.make_tensor_value_info
-    attributes = {"num_heads": 2} if domain else {"q_num_heads": 2, "kv_num_heads": 2}
+    attributes: dict[str, Any] = (
+        {"num_heads": 2} if domain else {"q_num_heads": 2, "kv_num_heads": 2}
+    )
     operator = "MultiHeadAttention" if domain else "Attention"
     attention = helper.make_node(operator, ["one", "k", "v"], ["y"], domain=domain, **attributes)
     one, result = (value(name, TensorProto.FLOAT, [1, "tokens", 16]) for name in ("one", "y"))

@@ -111,10 +111,12 @@ def _model(
 def packed_problems(draw: st.DrawFn) -> Packed:
     causal = draw(st.booleans())
     past = draw(st.none() | st.integers(0, 4))
+    size = draw(st.sampled_from((4, 8)))
     return Packed(
+        size=size,
         batch=draw(st.integers(1, 2)),
         tokens=draw(st.integers(1, 5)),
-        value_size=4 if past is not None else draw(st.sampled_from((4, 5))),
+        value_size=size if past is not None else draw(st.sampled_from((size, 5))),
         past=past,
         mask="" if causal else draw(st.sampled_from(("", "1", "2", "3"))),
         bias=draw(st.booleans()),
@@ -141,7 +143,9 @@ def test_a_projection_with_attention_is_taken(name: str, mask: str) -> None:
     assert ("Attention", "com.microsoft") not in {
         (node.op_type, node.domain) for node in variant.graph.node
     }
-    causal = built("group-query-attention", packed_model(Packed(causal=True))[0])
+    causal = built(
+        "group-query-attention", packed_model(Packed(size=8, value_size=8, causal=True))[0]
+    )
     assert causal is not None
 
 

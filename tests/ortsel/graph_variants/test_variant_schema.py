@@ -46,7 +46,7 @@ MODELS: Final[dict[str, Callable[[], onnx.ModelProto]]] = {
         Chain(1, 2, 3, 8, 4, "both", "chosen", False, merged_batch=False, fused_product=False)
     ),
     "packed": lambda: packed_model(Packed(mask="2"))[0],
-    "packed and causal": lambda: packed_model(Packed(causal=True))[0],
+    "packed and causal": lambda: packed_model(Packed(causal=True, size=8, value_size=8))[0],
     "half": half_model,
     "grouped": lambda: grouped_model(Grouped(rotary=True))[0],
 }
