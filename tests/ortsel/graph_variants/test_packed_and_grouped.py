@@ -13,7 +13,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ortsel.graph_variants import VariantRefusedError, build_variant, find_attention
 from tests.ortsel.graph_variants.attention_models import Array
-from tests.ortsel.graph_variants.test_attention_rewrites import assert_close, built, run
+from tests.ortsel.graph_variants.test_attention_rewrites import (
+    REWRITES,
+    assert_close,
+    built,
+    masked_multi_head,
+    run,
+)
 
 KINDS = {
     "float32": TensorProto.FLOAT,
@@ -125,16 +131,6 @@ def packed_problems(draw: st.DrawFn) -> Packed:
     )
 
 
-@given(packed_problems(), st.sampled_from((*OF_PACKED, "group-query-attention")))
-def test_a_projection_with_attention_keeps_its_outputs(problem: Packed, name: str) -> None:
-    model, feed = packed_model(problem)
-    variant = built(name, model)
-    if variant is None:
-        return
-    for got, expected in zip(run(variant, feed), run(model, feed), strict=True):
-        assert_close(got, expected)
-
-
 @pytest.mark.parametrize("name", OF_PACKED)
 @pytest.mark.parametrize("mask", ["", "1", "2", "3"])
 def test_a_projection_with_attention_is_taken(name: str, mask: str) -> None:
@@ -244,14 +240,24 @@ def grouped_problems(draw: st.DrawFn) -> Grouped:
     )
 
 
-@given(grouped_problems(), st.sampled_from(OF_GROUPED))
-def test_groups_with_caches_and_rotations_keep_their_outputs(problem: Grouped, name: str) -> None:
-    model, feed = grouped_model(problem)
+@given(
+    st.one_of(
+        packed_problems().map(packed_model),
+        grouped_problems().map(grouped_model),
+        masked_multi_head(),
+    ),
+    st.sampled_from((*REWRITES, "onnx-attention")),
+)
+def test_operators_of_the_runtime_keep_their_outputs(
+    problem: tuple[onnx.ModelProto, dict[str, Array]], name: str
+) -> None:
+    model, feed = problem
     variant = built(name, model)
     if variant is None:
         return
     for got, expected in zip(run(variant, feed), run(model, feed), strict=True):
-        assert_close(got, expected)
+        # Sums near -10000, where no key is visible, have three digits.
+        np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", OF_GROUPED)
