@@ -7,7 +7,7 @@ and every call that no verified plan serves runs on it unchanged.
 import logging
 import os
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +83,25 @@ class InferenceSession(onnxruntime.InferenceSession):
         selection: SelectionConfig | None = None,
         **kwargs: Any,
     ) -> None:
+        # First of all attributes, as in a plain session: whoever copies or pickles one is refused
+        # over this one, in ONNX Runtime's own words.
+        self._sess: Any = None
         self._ortsel_config = as_config(selection)
         self._ortsel_options = sess_options
         self._ortsel_loading_ns = time.time_ns()
+        disabled_optimizers = kwargs.get("disabled_optimizers")
+        if isinstance(disabled_optimizers, Iterator):  # it gives them once
+            kwargs["disabled_optimizers"] = disabled_optimizers = list(disabled_optimizers)
         super().__init__(path_or_bytes, sess_options, providers, provider_options, **kwargs)
         config = self._ortsel_config
         if config.workload_values or config.shape_buckets is not None:
             WorkloadMapper(config.shape_buckets, config.workload_values).check(super().get_inputs())
         # ONNX Runtime's own: a subclass may not be ready for a call before its constructor is.
         config.tolerance.check(output.name for output in super().get_outputs())
-        self._ortsel_connect(providers, provider_options, kwargs.get("disabled_optimizers") or ())
+        if int(kwargs.get("enable_fallback", 1)) == 1 and not self._enable_fallback:
+            # What was asked for could not be built; this is ONNX Runtime's rescue without options.
+            providers, provider_options, disabled_optimizers = self._fallback_providers, None, None
+        self._ortsel_connect(providers, provider_options, disabled_optimizers or ())
 
     def run(
         self,
@@ -109,7 +118,11 @@ class InferenceSession(onnxruntime.InferenceSession):
         if signature is None:
             REQUESTS.note()
             return super().run(output_names, input_feed)
-        choice = connection.choices.get(signature)
+        try:
+            choice = connection.choices.get(signature)
+        except TypeError:  # an output's name is a list, say, which is for ONNX Runtime to refuse
+            REQUESTS.note()
+            return super().run(output_names, input_feed)
         if choice is None:
             return self._ortsel_first_run(connection, signature, output_names, input_feed)
         choice.uses = uses = choice.uses + 1
@@ -261,18 +274,6 @@ class InferenceSession(onnxruntime.InferenceSession):
         self._ortsel_disconnect("set_tuning_results was called, which no plan follows")
         return super().set_tuning_results(results, error_on_invalid=error_on_invalid)
 
-    def __copy__(self) -> "InferenceSession":
-        """Return another object around the same session, as a copy of ONNX Runtime's own is."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        return other
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Refuse to be pickled with ONNX Runtime's own words."""
-        if self._sess is None:  # providers that could not be set leave no session to refuse for
-            return super().__reduce_ex__(protocol)
-        return self._sess.__reduce_ex__(protocol)
-
     def _ortsel_connect(
         self, providers: Any, provider_options: Any, disabled_optimizers: Sequence[str]
     ) -> None:
@@ -308,7 +309,7 @@ class InferenceSession(onnxruntime.InferenceSession):
         config = self._ortsel_config
         path = self._model_path
         model = LoadedModel.of(
-            self._model_bytes if path is None else Path(path),
+            self._model_bytes if path is None else Path(os.fsdecode(path)),
             self._ortsel_loading_ns,
             content_memory(config.store),
         )
@@ -364,13 +365,13 @@ class InferenceSession(onnxruntime.InferenceSession):
         if serving is not None and serving.holds():
             return self._ortsel_watched_run(connection, signature, serving, output_names, feed)
         outputs = super().run(output_names, feed)
-        if not all(type(value) is np.ndarray for value in feed.values()):
-            # Whether an OrtValue may be used here is asked by ONNX Runtime's wrapper at every call.
-            reason = WorkloadExplanation.kept("a call with OrtValues", "never tuned")
+        names = tuple(output_names or connection.output_names)
+        untunable = _why_untunable(names, feed)
+        if untunable:
+            reason = WorkloadExplanation.kept(untunable, "never tuned")
             connection.tuner.note(signature, reason)
             self._ortsel_remember(connection, signature, reference_for_ever())
             return outputs
-        names = tuple(output_names or connection.output_names)
         if connection.waiting is not None:
             self._ortsel_wait(connection, signature, feed, names, Calling.NUMPY)
             return outputs
@@ -487,6 +488,16 @@ class InferenceSession(onnxruntime.InferenceSession):
         """Stop serving a plan that failed where the reference did not."""
         for signature in connection.choices.without(choice.session):
             connection.tuner.withdraw(signature, f"failed while serving: {failure}", "failed")
+
+
+def _why_untunable(names: Sequence[object], feed: Mapping[str, Any]) -> str:
+    """Return what of a call that ONNX Runtime took no plan may serve; empty where one may."""
+    if not all(type(value) is np.ndarray for value in feed.values()):
+        # Whether an OrtValue may be used here is asked by ONNX Runtime's wrapper at every call.
+        return "a call with OrtValues"
+    if not all(isinstance(name, str) for name in names):
+        return "a call with names of outputs in bytes"
+    return ""
 
 
 for _entry in (InferenceSession, onnxruntime.InferenceSession):

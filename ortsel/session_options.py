@@ -40,22 +40,27 @@ class SessionOptions(onnxruntime.SessionOptions):
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry."""
         super().add_session_config_entry(key, value)
-        self._config[key] = value
+        self._config[_text(key)] = _text(value)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fix a symbolic dimension by its name."""
         super().add_free_dimension_override_by_name(name, size)
-        self._free_dimensions[name] = size
+        self._free_dimensions[_text(name)] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Fix a symbolic dimension by its denotation."""
         super().add_free_dimension_override_by_denotation(denotation, size)
-        self._free_denotations[denotation] = size
+        self._free_denotations[_text(denotation)] = int(size)
 
     def register_custom_ops_library(self, path: str) -> None:
         """Load custom operators from a shared library."""
         super().register_custom_ops_library(path)
-        self._libraries.append(str(path))
+        self._libraries.append(_text(path))
+
+
+def _text(value: "str | bytes") -> str:
+    """Return what ONNX Runtime took as text, be it in bytes or NumPy's text, as plain text."""
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 READ_ONLY: Final = frozenset({"get_session_config_entry", "has_providers"})

@@ -1,7 +1,9 @@
 """The session takes, returns and raises what ONNX Runtime's own does."""
 
+import copy
 import inspect
 import logging
+import os
 import pickle
 import re
 import subprocess
@@ -18,6 +20,7 @@ from attrs import evolve
 
 import ortsel
 from ortsel.choice import Choice, Choices
+from ortsel.plan import Plan
 from tests.ortsel.trial import models
 
 MODES = ["disabled", "cache-only", "background", "served"]
@@ -81,6 +84,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "names from a generator": lambda session: session.run((n for n in ["y"]), models.FEED),
     "names as one text": lambda session: session.run("y", models.FEED),
     "names as bytes": lambda session: session.run([b"y"], models.FEED),
+    "names in lists": lambda session: session.run([["y"]], models.FEED),
     "unknown output": lambda session: session.run(["no"], models.FEED),
     "output names of a wrong type": lambda session: session.run([1], models.FEED),
     "no feed": lambda session: session.run(None, {}),
@@ -256,6 +260,111 @@ def test_a_selection_that_is_no_configuration_is_refused_before_anything_is_buil
 ) -> None:
     with pytest.raises(ortsel.UsageError, match="selection"):
         ortsel.InferenceSession(model, selection="blocking")  # type: ignore[arg-type]
+
+
+class PickledByState:
+    """A mixin that keeps only where the model is, as programs do for worker processes."""
+
+    _model_path: str
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self._model_path}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kind: Any = type(self)
+        kind.__init__(self, state["path"])
+
+
+class PickledByReduce:
+    """The same by the other protocol."""
+
+    _model_path: str
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._model_path,)
+
+
+class OursByState(PickledByState, ortsel.InferenceSession):
+    """Pickled by its state."""
+
+
+class OursByReduce(PickledByReduce, ortsel.InferenceSession):
+    """Pickled as a call."""
+
+
+@pytest.mark.parametrize("kind", [OursByState, OursByReduce])
+def test_a_subclass_is_pickled_and_copied_as_it_says_itself(kind: Any, model: Path) -> None:
+    session = kind(str(model))
+    [expected] = session.run(None, models.FEED)
+    for other in (pickle.loads(pickle.dumps(session)), copy.copy(session), copy.deepcopy(session)):
+        assert type(other) is kind
+        assert other._sess is not session._sess
+        np.testing.assert_array_equal(other.run(None, models.FEED)[0], expected)
+
+
+def test_names_of_outputs_in_bytes_are_served_and_no_fault(
+    model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours, plain = both(model, "cache-only", tmp_path)
+    names: Any = [b"y"]
+    [expected] = plain.run(names, models.FEED)
+    for _ in range(2):
+        np.testing.assert_array_equal(ours.run(names, models.FEED)[0], expected)
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert "names of outputs in bytes" in str(ours.explain())
+
+
+class InBytes:
+    """A path-like object whose path is bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> bytes:
+        return os.fsencode(self.path)
+
+
+def test_a_path_in_bytes_is_selected_for_as_any_other(model: Path) -> None:
+    path: Any = InBytes(model)
+    session = ortsel.InferenceSession(path)
+    assert session._model_path == os.fsencode(model)
+    assert session.explain().not_tuned == ""
+
+
+def reference_of(session: ortsel.InferenceSession) -> Plan:
+    assert session._ortsel_connection is not None
+    return session._ortsel_connection.tuner._reference
+
+
+def test_optimizers_that_an_iterator_names_are_disabled_in_the_plan_of_the_reference(
+    model: Path,
+) -> None:
+    session = ortsel.InferenceSession(model, disabled_optimizers=iter(["ConstantFolding"]))
+    assert reference_of(session).disabled_optimizers == ("ConstantFolding",)
+
+
+def test_what_onnx_runtime_dropped_in_its_rescue_is_not_in_the_plan_of_the_reference(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = ortsel.InferenceSession(
+        model,
+        providers=["CPUExecutionProvider"],
+        provider_options=[],
+        disabled_optimizers=["ConstantFolding"],
+    )
+    assert "Falling back" in capsys.readouterr().out, "pointless unless it was rescued"
+    assert reference_of(session).disabled_optimizers == ()
+
+
+def test_options_given_in_bytes_and_numpys_numbers_are_recorded_as_text_and_numbers() -> None:
+    options: Any = ortsel.SessionOptions()
+    options.add_session_config_entry(b"session.some", b"1")
+    options.add_free_dimension_override_by_name(np.str_("n"), np.int64(3))
+    assert options.get_session_config_entry("session.some") == "1"
+    settings = options.recorded_settings()
+    assert settings.config == (("session.some", "1"),)
+    [(name, size)] = settings.free_dimensions
+    assert (type(name), type(size), name, size) == (str, int, "n", 3)
 
 
 def test_setting_providers_decides_anew(model: Path, tmp_path: Path) -> None:
