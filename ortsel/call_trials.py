@@ -21,7 +21,7 @@ from ortsel.session_builder import CPU
 from ortsel.trial.calling import WayOfCalling
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
-from ortsel.trial.rig import CannotVerify, Rig, SessionDescription, Verified
+from ortsel.trial.rig import RUNS_OF_A_BLOCK, CannotVerify, Rig, SessionDescription, Verified
 from ortsel.trial.screening import LEAST_LOOKED_AT, Screened, Undisturbed, screen
 from ortsel.trial.spreading import pause_before_block_ns
 from ortsel.trial.variant_child import build_variant_in_child
@@ -30,6 +30,7 @@ from ortsel.verification.comparison import Different, Equal, Incomparable, compa
 from ortsel.verification.tolerance import BY_TYPE, Tolerance
 from spec.canonical_json import Json
 from spec.engine.effect import Purpose
+from spec.engine.exploration import TURN_SHARES
 from spec.failure import Failure, FailureKind
 from spec.record import Origin, Record
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 ORT_MAGIC: Final = b"ORTM"
 """Bytes 4 to 8 of a model in ONNX Runtime's own format."""
 
-RUNS_OF_A_BLOCK: Final = 4
 STOP_LOOK_NS: Final = 100 * MILLISECOND_NS
 """How often a wait looks whether anybody still wants the search."""
 
@@ -210,6 +210,16 @@ class CallTrials:
             undisturbed,
             lambda plan: self._tell(Stage.SCREENING, places[plan.name]),
         )
+
+    def turns(self, left_ns: int) -> int | None:
+        """Return how many candidates may have a turn, so that each has time for a verdict.
+
+        None where nothing has shown yet how long that takes. Most turns end early, so a turn may
+        take some fair shares of the time.
+        """
+        if not self._rig_started or not self._rig.opening_ns:
+            return None
+        return max(1, TURN_SHARES * left_ns // self._rig.turn_ns())
 
     def reference_session(self, deadline_ns: int) -> SessionDescription:
         """Describe the reference's session in its child, which the search then goes on with.

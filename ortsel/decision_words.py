@@ -41,6 +41,18 @@ def waiting(workload: str, reason: str) -> WorkloadExplanation:
     return evolve(WorkloadExplanation.kept(workload, reason), source=WAITING)
 
 
+def with_few_turns(report: TrialReport, turns: int) -> TrialReport:
+    """Return the report saying why there were no more turns: not the policy's limit, but time."""
+    limit = f"the limit of {turns + 1} candidates was reached"  # the reference counts
+    reason = f"left out: the time budget is enough for {turns} of the candidates"
+    return evolve(
+        report,
+        candidates=tuple(
+            evolve(one, reason=reason) if one.reason == limit else one for one in report.candidates
+        ),
+    )
+
+
 def explained(
     workload: str,
     decision: Decision,

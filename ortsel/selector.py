@@ -217,12 +217,14 @@ class Selector:
         clock: Callable[[], Moment] | None = None,
         budget_ns: int | None = None,
         considered: Considered | None = None,
+        most_turns: int | None = None,
     ) -> Decision | Failure:
         """Return the one answer to a request. Never waits for another request's trial.
 
         With a `clock` of its own, whose time stands still at times and never runs ahead, a search
         has its budget of that clock's time; deadlines are its times. `budget_ns` gives it less than
-        the policy does. `considered` is what to note beside the evidence of a search.
+        the policy does. `considered` is what to note beside the evidence of a search;
+        `most_turns` lets it try fewer candidates than the policy does, and so longer each.
 
         Whatever the runner raises besides `TrialFailedError` (an interrupt, a defect) abandons the
         search, so that nothing stays pending, and is raised on.
@@ -238,7 +240,10 @@ class Selector:
         event = Requested(request, asked, problem, candidates, reference, nested)
         early_ns = now.monotonic_ns - asked.monotonic_ns
         try:
-            context = _Context(event, runner, self.policy, clock, early_ns, considered)
+            policy = self.policy
+            if most_turns is not None and most_turns + 1 < policy.max_candidates:
+                policy = evolve(policy, max_candidates=most_turns + 1)  # the reference counts
+            context = _Context(event, runner, policy, clock, early_ns, considered)
             answer = self._drive(request, context)
         except BaseException as error:
             self._abandon(request, repr(error))
@@ -301,7 +306,7 @@ class Selector:
         waiting: deque[Event] = deque([context.event])
         searched = False
         while waiting:
-            for effect in self._step(waiting.popleft()):
+            for effect in self._step(waiting.popleft(), context.policy):
                 searched = searched or isinstance(effect, Measure)
                 outcome = self._execute(effect, context)
                 if isinstance(outcome, Answer):
@@ -350,10 +355,15 @@ class Selector:
         if under_way:
             self._feed(Abandoned(request, self._clock(), reason))
 
-    def _step(self, event: Event) -> tuple[Effect, ...]:
+    def _step(self, event: Event, policy: Policy | None = None) -> tuple[Effect, ...]:
+        """Take a step; a search's own policy holds for its own steps alone."""
         with self._lock:
-            transition = step(self._state, event)
-            self._state = transition.state
+            if policy is None or policy is self.policy:
+                transition = step(self._state, event)
+                self._state = transition.state
+            else:
+                transition = step(evolve(self._state, policy=policy), event)
+                self._state = evolve(transition.state, policy=self.policy)
         return transition.effects
 
     def _execute(self, effect: Effect, context: "_Context | None") -> Event | Answer | None:

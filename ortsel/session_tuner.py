@@ -17,7 +17,7 @@ from ortsel.call_trials import Call, CallTrials, Subject, looked_at_shortly
 from ortsel.candidates import CandidateFacts, SearchSpace, candidate_space
 from ortsel.candidates.shortlist import shortlist
 from ortsel.choice import Choice, later_ns, reference_for_ever
-from ortsel.decision_words import explained, missed, waiting, words
+from ortsel.decision_words import explained, missed, waiting, with_few_turns, words
 from ortsel.environment import read_environment
 from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
@@ -98,6 +98,10 @@ class Question:
 
     @property
     def candidates(self) -> CandidateSet:
+    turns: int | None = None
+    """For how many candidates the search has time; None where nobody knows."""
+    looked: bool = False
+    """Whether a short look has put the candidates in their order."""
         """The candidates in the order of their turns, the reference first."""
         return CandidateSet(
             Candidate(plan.name, ineligible=self.hopeless.get(plan.name, ""))
@@ -122,9 +126,23 @@ class Question:
         )
 
 
+            looked=True,
 @frozen
 class _NotYetError(OrtselError):
     """Only a search could tell, and there must be none now."""
+    def affordable(self, turns: int | None) -> "Question":
+        """Return the question for a search with time for so many turns; None where nobody knows.
+
+        Where that is fewer than there are candidates, and none was looked at, those come first
+        that need no variant built: it takes seconds that the search does not have.
+        """
+        plans = self.space.plans
+        if turns is None or turns >= len(plans) - 1 - len(self.hopeless):
+            return self
+        if not self.looked:
+            plans = (plans[0], *sorted(plans[1:], key=lambda plan: bool(plan.variant)))
+        return evolve(self, space=evolve(self.space, plans=plans), turns=turns)
+
 
     reason: str
 
@@ -536,6 +554,8 @@ class SessionTuner:
             return question
         space = ranked_by_history(
             self._space(call),
+                ends_ns = began.monotonic_ns + self._selector.policy.budget_ns
+                question = question.affordable(trials.turns(ends_ns - clock().monotonic_ns))
             self._facts(),
             self._selector.searches,
             question.problem,
@@ -544,6 +564,7 @@ class SessionTuner:
         return evolve(question, space=evolve(question.resting.narrowed(space), placed=space.placed))
 
     def _screened(
+                most_turns=question.turns,
         self,
         question: Question,
         trials: CallTrials,
@@ -562,9 +583,9 @@ class SessionTuner:
 
         undisturbed = at_once if idle is None else idle.turn.undisturbed
         screened = trials.screen(left_ns, undisturbed)
-        if not screened.ratios and not screened.failures:
-            return question
-        return question.shortlisted(screened, self._selector.policy.min_speedup)
+        if screened.ratios or screened.failures:
+            question = question.shortlisted(screened, self._selector.policy.min_speedup)
+        return question
 
     def _with_operators(
         self,
@@ -659,6 +680,8 @@ def _patient(trials: TrialRunner, idle: Idle | None) -> tuple[TrialRunner, Calla
         return trials, read_moment
     patient = PatientTrials(trials, idle.turn)
     return patient, patient.now
+        if report is not None and question.turns is not None:
+            report = with_few_turns(report, question.turns)
 
 
 def _considered(space: SearchSpace) -> Considered:

@@ -45,6 +45,10 @@ LOOKS: Final = 3
 """Blocks of a short look; fewer are enough where they show a difference of more than `NEAR`."""
 NEAR: Final = Fraction(3, 20)
 
+BLOCKS_OF_A_TURN: Final = 12
+"""Blocks to a verdict, where a candidate gains or loses clearly."""
+RUNS_OF_A_BLOCK: Final = 4
+
 ONE_FEED: Final = "only one feed: nothing shows that a plan reads its inputs"
 """The reason of `CannotVerify` where no other feed is valid and has another answer (E7)."""
 
@@ -305,6 +309,27 @@ class Rig:
             side.first_call_ns,
             side.peak_resident_bytes,
         )
+
+    def open_reference(self, deadline_ns: int) -> None:
+        """Start the reference's child, if it is not there. Raises as `opened` does."""
+        self.opened(self._reference, deadline_ns)
+
+    @property
+    def opening_ns(self) -> int:
+        """The longest that starting a child, its session and its first call took so far."""
+        return self._sides.opening_ns
+
+    def turn_ns(self) -> int:
+        """Return about how long a candidate's turn to a verdict takes, of what was seen so far.
+
+        Starting its child, the runs that compare its outputs, and some blocks. Building a graph
+        variant, and a machine that disturbs, come on top.
+        """
+        latency_ns = self._reference_latency_ns or 0
+        calls = self.calls_per_measurement
+        once_ns = max(calls * latency_ns, self._limits.measurement_least_ns) + self._limits.wake_ns
+        runs_ns = 2 * len(self._compared) * latency_ns
+        return self.opening_ns + runs_ns + BLOCKS_OF_A_TURN * RUNS_OF_A_BLOCK * once_ns
 
     def variant_path(self, plan: Plan) -> Path | None:
         """Return the model file of the plan's graph variant.

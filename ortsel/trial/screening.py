@@ -21,6 +21,9 @@ Undisturbed: TypeAlias = Callable[[Callable[[], Fraction]], Fraction]
 LEAST_LOOKED_AT: Final = 4
 """Candidates from which on looks at them save more than they cost."""
 
+CHILDREN: Final = 2
+"""Times of starting a child that looks must have left, lest the first ends with its time."""
+
 
 @define
 class Screened:
@@ -49,6 +52,8 @@ def screen(
     Raises `TrialsUnavailableError` where no child can be started, and what `undisturbed` raises.
     """
     screened = Screened()
+    if not plans or not _pay(rig, left_ns, deadline_ns):
+        return screened
     with rig.looking():
         for plan in plans:
             if left_ns() <= 0:
@@ -65,3 +70,14 @@ def screen(
                     break  # the reference failed, or the time was over
                 screened.failures[plan.name] = error.failure
     return screened
+
+
+def _pay(rig: Rig, left_ns: Callable[[], int], deadline_ns: Callable[[], int]) -> bool:
+    """Return whether there is time for looks: they need a child that no turn goes on with."""
+    if left_ns() <= 0:
+        return False
+    try:
+        rig.open_reference(deadline_ns())
+    except TrialFailedError:
+        return False  # the search finds it as well, and says so
+    return left_ns() > CHILDREN * rig.opening_ns

@@ -99,6 +99,8 @@ class Sides:
         self._open: dict[str, Side] = {}
         self._serial = 0
         self._restarts_left = 1
+        self.opening_ns = 0
+        """The longest that starting a child, its session and its first call took so far."""
         self._share_child = False
         self._spare: Child | None = None
         """The candidates' child while they share one and none has a session in it."""
@@ -240,6 +242,7 @@ class Sides:
         child = None if plan == self._reference else self._spare
         serial = self._serial = self._serial + 1
         folder = self._resources.folder
+        began_ns = None if child is not None else time.monotonic_ns()
         if child is None:
             outer = self._resources.outer
             child = Child(folder, f"child-{serial}", self._limits, deadline_ns, outer, self._worker)
@@ -255,6 +258,9 @@ class Sides:
             self._end(child)
             raise
         self._open[plan.name] = side
+        if began_ns is not None:
+            opening_ns = time.monotonic_ns() - began_ns - side.loaded.variant_ns
+            self.opening_ns = max(self.opening_ns, opening_ns)
         return side
 
     def _loaded(self, plan: Plan, child: Child, first_outputs: Path, deadline_ns: int) -> Side:

@@ -79,3 +79,26 @@ def test_without_time_nothing_is_known_of_anybody(rig: Rig) -> None:
     found = screened(rig, ALIKE, seconds=0)
     assert not found.ratios
     assert not found.failures
+
+
+def test_nobody_is_looked_at_without_time_for_another_child(rig: Rig) -> None:
+    def no_look(_: Callable[[], Fraction]) -> Fraction:
+        raise AssertionError
+
+    def looked_at(left: Fraction) -> Screened:
+        return screen(
+            ALIKE,
+            rig,
+            lambda: int(max(rig.opening_ns, 1) * left),
+            lambda: time.monotonic_ns() + 60 * SECOND_NS,
+            no_look,
+            lambda _: None,
+        )
+
+    found = looked_at(Fraction(3, 2))
+    assert not found.ratios
+    assert not found.failures
+    assert set(rig.process_ids()) == {REFERENCE.name}
+    assert rig.turn_ns() > rig.opening_ns > 0
+    with pytest.raises(AssertionError):
+        looked_at(Fraction(3))
