@@ -59,9 +59,12 @@ if TYPE_CHECKING:
 MAX_PLANS: Final = 1
 """Sessions of plans for any shape alive beside the reference. Each holds the model's weights once
 more, but for those that are mapped."""
-MAX_SHAPE_PLANS: Final = 1
+MAX_SHAPE_PLANS: Final = 8
 """The same of plans that are made for one shape, counted apart: a shape's own small gain is not to
 keep out what every shape gains from."""
+SHAPE_PLANS_BYTES: Final = 256 * 2**20
+"""What models of these together may take, but for the first. Shapes for which there is no room are
+offered plans for any shape alone: one of those can serve them all."""
 MAX_SPACES: Final = 64
 """Shapes whose candidates are remembered; they are made again within some milliseconds."""
 SCREENING_SHARE: Final = 2
@@ -164,8 +167,8 @@ class SessionTuner:
         self.mapper = WorkloadMapper(config.shape_buckets, config.workload_values, config.load)
         """How calls are told apart, in tuning and in serving alike."""
         self._sessions: dict[str, onnxruntime.InferenceSession] = {}
-        self._for_one_shape: set[str] = set()
-        """Names of plans whose sessions take one shape alone."""
+        self._for_one_shape: dict[str, Shapes] = {}
+        """What the sessions take that take one shape alone, by the names of their plans."""
         self._explained: dict[Hashable, WorkloadExplanation] = {}
         self._known_facts: CandidateFacts | None = None
         self._spaces: dict[tuple[Shapes, bool], SearchSpace] = {}
@@ -220,7 +223,24 @@ class SessionTuner:
         """Return the shapes that a plan may be made for; none where shapes share a decision."""
         if self.mapper.buckets is not None:
             return ()
-        return sorted_shapes((name, value.shape) for name, value in call.feed.items())
+        shapes = sorted_shapes((name, value.shape) for name, value in call.feed.items())
+        with self._lock:
+            held = [
+                self._for_one_shape[name] for name in self._sessions if name in self._for_one_shape
+            ]
+        has_room = not held or shapes in held or len(held) < self._most_shape_plans()
+        return shapes if has_room else ()
+
+    def _most_shape_plans(self) -> int:
+        """Return how many sessions for one shape may be alive; one, of weights in other files."""
+        try:
+            weights_elsewhere = bool(self._model.content().external)
+        except OrtselError:
+            weights_elsewhere = True
+        if weights_elsewhere:
+            return 1
+        fitting = SHAPE_PLANS_BYTES // max(1, self._model.size_bytes())
+        return max(1, min(MAX_SHAPE_PLANS, fitting))
 
     def asks_nobody(self) -> bool:
         """Whether a decision would be a miss for certain, so that nothing need be prepared."""
@@ -620,9 +640,9 @@ class SessionTuner:
         Returns its session, or why it cannot serve.
         """
         plan = space.plans[decision.index]
+        most = self._most_shape_plans() if plan.shapes else MAX_PLANS
         with self._lock:
             held = plan.name in self._sessions
-            most = MAX_SHAPE_PLANS if plan.shapes else MAX_PLANS
             of_a_kind = [
                 name
                 for name in self._sessions
@@ -646,7 +666,7 @@ class SessionTuner:
             return None, reason
         with self._lock:
             if plan.shapes:
-                self._for_one_shape.add(plan.name)
+                self._for_one_shape[plan.name] = plan.shapes
             return self._sessions.setdefault(plan.name, session), None
 
     def _chosen(

@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from ortsel.candidates.cpu_settings import Level, level
+from ortsel.candidates.cpu_settings import Level, level, may_use_threads
 from ortsel.candidates.derivation import derive
 from ortsel.candidates.facts import CandidateFacts
 from ortsel.candidates.model_traits import ModelTraits
@@ -107,15 +107,31 @@ def _on_cpu(reference: Plan, facts: CandidateFacts, sizes: OpenSizes) -> Plan | 
 
 
 def _on_openvino(reference: Plan, facts: CandidateFacts, sizes: OpenSizes) -> Iterator[Plan]:
-    """Yield OpenVINO's plans for latency; with streams, several shapes are under way as well."""
-    for plan in openvino_candidates(reference, facts):
-        if isinstance(plan, Plan) and plan.name.startswith("openvino:latency"):
-            yield derive(
-                _told(plan, sizes),
-                f"{plan.name},static{sizes.label}",
-                shapes=facts.shapes,
-                notes=f"{plan.notes}, compiled for these sizes alone",
-            )
+    """Yield OpenVINO's plans for these sizes alone."""
+    for plan in _for_latency(reference, facts):
+        yield derive(
+            _told(plan, sizes),
+            f"{plan.name},static{sizes.label}",
+            shapes=facts.shapes,
+            notes=f"{plan.notes}, compiled for these sizes alone",
+        )
+
+
+def _for_latency(reference: Plan, facts: CandidateFacts) -> tuple[Plan, ...]:
+    """Return OpenVINO's plans for latency: its own number of threads, and one.
+
+    Throughput comes from several calls under way, mostly of several shapes. As many threads as
+    there are differ little from its own number, and every compilation costs a search seconds.
+    """
+    plans = tuple(
+        plan
+        for plan in openvino_candidates(reference, facts)
+        if isinstance(plan, Plan) and plan.name.startswith("openvino:latency")
+    )
+    most = may_use_threads(reference, facts)
+    if most > 1 and any(plan.name == "openvino:latency" for plan in plans):
+        return tuple(plan for plan in plans if not plan.name.endswith(f"threads={most}"))
+    return plans
 
 
 def _reshaped_by_openvino(reference: Plan, facts: CandidateFacts) -> Iterator[Plan]:
@@ -124,9 +140,7 @@ def _reshaped_by_openvino(reference: Plan, facts: CandidateFacts) -> Iterator[Pl
     if any(0 in sizes or set(name) & set("[],") for name, sizes in shapes):
         return
     text = ",".join(f"{name}[{','.join(map(str, sizes))}]" for name, sizes in shapes)
-    for plan in openvino_candidates(reference, facts):
-        if not isinstance(plan, Plan) or not plan.name.startswith("openvino:latency"):
-            continue
+    for plan in _for_latency(reference, facts):
         providers = tuple(
             evolve(one, options=tuple(({RESHAPE: text} | dict(one.options)).items()))
             if one.name == OPENVINO

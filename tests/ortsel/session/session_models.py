@@ -70,7 +70,9 @@ def folding(facts: CandidateFacts) -> tuple[Plan, ...]:
 
 
 def folding_for_one_shape(facts: CandidateFacts) -> tuple[Plan, ...]:
-    """The one plan that folds constants, told how many rows there are."""
+    """The one plan that folds constants, told how many rows there are where that is offered."""
+    if not facts.shapes:
+        return folding(facts)
     rows = dict(facts.shapes)["x"][0]
     [plan] = folding(facts)
     settings = evolve(plan.settings, free_dimensions=(("n", rows),))
