@@ -98,13 +98,13 @@ class Question:
     findings: OperatorFindings
     hopeless: Mapping[str, str] = MappingProxyType({})
     """Why candidates get no turn in this search, by name, after a short look at them."""
-
-    @property
-    def candidates(self) -> CandidateSet:
     turns: int | None = None
     """For how many candidates the search has time; None where nobody knows."""
     looked: bool = False
     """Whether a short look has put the candidates in their order."""
+
+    @property
+    def candidates(self) -> CandidateSet:
         """The candidates in the order of their turns, the reference first."""
         return CandidateSet(
             Candidate(plan.name, ineligible=self.hopeless.get(plan.name, ""))
@@ -126,13 +126,9 @@ class Question:
             self,
             space=evolve(self.space, plans=tuple(plans[one.name] for one in found)),
             hopeless={one.name: one.ineligible for one in found if one.ineligible},
+            looked=True,
         )
 
-
-            looked=True,
-@frozen
-class _NotYetError(OrtselError):
-    """Only a search could tell, and there must be none now."""
     def affordable(self, turns: int | None) -> "Question":
         """Return the question for a search with time for so many turns; None where nobody knows.
 
@@ -146,6 +142,10 @@ class _NotYetError(OrtselError):
             plans = (plans[0], *sorted(plans[1:], key=lambda plan: bool(plan.variant)))
         return evolve(self, space=evolve(self.space, plans=plans), turns=turns)
 
+
+@frozen
+class _NotYetError(OrtselError):
+    """Only a search could tell, and there must be none now."""
 
     reason: str
 
@@ -553,6 +553,8 @@ class SessionTuner:
                 question = self._by_history(question, call)
                 trials.offer(question.space.plans)
                 question = self._screened(question, trials, idle, clock)
+                ends_ns = began.monotonic_ns + self._selector.policy.budget_ns
+                question = question.affordable(trials.turns(ends_ns - clock().monotonic_ns))
                 trials.offer(question.space.plans)
             return self._selector.select(
                 question.problem,
@@ -561,6 +563,7 @@ class SessionTuner:
                 runner,
                 clock=beginning(began, clock),
                 considered=_considered(question.space),
+                most_turns=question.turns,
             ), question
         finally:
             place.release()
@@ -574,8 +577,6 @@ class SessionTuner:
             return question
         space = ranked_by_history(
             self._space(call),
-                ends_ns = began.monotonic_ns + self._selector.policy.budget_ns
-                question = question.affordable(trials.turns(ends_ns - clock().monotonic_ns))
             self._facts(),
             self._selector.searches,
             question.problem,
@@ -584,7 +585,6 @@ class SessionTuner:
         return evolve(question, space=evolve(question.resting.narrowed(space), placed=space.placed))
 
     def _screened(
-                most_turns=question.turns,
         self,
         question: Question,
         trials: CallTrials,
@@ -679,6 +679,8 @@ class SessionTuner:
     ) -> tuple[Choice, WorkloadExplanation]:
         searched = decision.source in (Source.TUNED, Source.BYPASSED, Source.MEMORY)
         report = self._selector.report(decision.key) if searched else None
+        if report is not None and question.turns is not None:
+            report = with_few_turns(report, question.turns)
         explanation = explained(workload, decision, question.space, obstacle, report)
         explanation = evolve(explanation, operators=question.findings)
         until_ns = self._selector.valid_until_ns(decision.key)
@@ -700,8 +702,6 @@ def _patient(trials: TrialRunner, idle: Idle | None) -> tuple[TrialRunner, Calla
         return trials, read_moment
     patient = PatientTrials(trials, idle.turn)
     return patient, patient.now
-        if report is not None and question.turns is not None:
-            report = with_few_turns(report, question.turns)
 
 
 def _considered(space: SearchSpace) -> Considered:
