@@ -219,7 +219,14 @@ class CallTrials:
         """
         if not self._rig_started or not self._rig.opening_ns:
             return None
-        return max(1, TURN_SHARES * left_ns // self._rig.turn_ns())
+        turn_ns = self._rig.turn_ns()
+        if any(plan.variant and self._rig.variant_path(plan) is None for plan in self._candidates):
+            turn_ns += self._rig.opening_ns  # rewriting imports about as much again
+        return max(1, TURN_SHARES * left_ns // turn_ns)
+
+    @property
+    def _candidates(self) -> tuple[Plan, ...]:
+        return self._subject.plans[1:]
 
     def reference_session(self, deadline_ns: int) -> SessionDescription:
         """Describe the reference's session in its child, which the search then goes on with.
