@@ -26,6 +26,9 @@ ONLY_TYPES_ADDED: Final = 25
 
 WINDOWS: Final = ("left_window_size", "right_window_size")
 UNBOUNDED: Final = -1
+QK_OUTPUT: Final = 3
+"""The output with scores: where a key is masked, the kernel of 24 has the lowest number, and what
+a newer operator is taken apart into has minus infinity (ONNX Runtime 1.32)."""
 
 
 def lower(model: "ir.Model") -> "ir.Model":
@@ -62,6 +65,8 @@ def _obstacle(model: "ir.Model", opset: int) -> str:
             found = True
             if any(node.attributes.get_int(name, UNBOUNDED) != UNBOUNDED for name in WINDOWS):
                 return f"Attention {node.name or ''} has a window"
+            if len(node.outputs) > QK_OUTPUT and node.outputs[QK_OUTPUT].name:
+                return f"the scores of Attention {node.name or ''} are an output too"
         elif node.domain == "" and _changed_at(node.op_type, opset) > ONLY_TYPES_ADDED:
             return f"{node.op_type} means something else in operator set {opset}"
         if any(

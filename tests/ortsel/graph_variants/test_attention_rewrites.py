@@ -379,6 +379,15 @@ def test_what_a_rewrite_can_not_keep_is_refused_with_the_reason(
         build_variant("memory-efficient", tmp_path / "model.onnx", tmp_path / "v.onnx")
 
 
+def test_scores_that_are_an_output_are_not_left_to_another_kernel(tmp_path: Path) -> None:
+    model = onnx_attention(Attention(with_heads=True), opset=25)
+    model.graph.node[0].output.extend(["", "", "qk"])
+    model.graph.output.append(helper.make_tensor_value_info("qk", TensorProto.FLOAT, None))
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(VariantRefusedError, match="the scores of Attention attention are an out"):
+        build_variant("attention-24", tmp_path / "model.onnx", tmp_path / "v.onnx")
+
+
 def test_a_head_that_the_kernel_does_not_take_is_refused(tmp_path: Path) -> None:
     problem = Attention(queries=5, head_size=4, with_heads=True)
     onnx.save(onnx_attention(problem, dynamic=False, is_causal=1), tmp_path / "model.onnx")
