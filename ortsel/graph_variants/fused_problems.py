@@ -102,7 +102,8 @@ def _onnx_steps(
         steps.append(Capped(limit))
     mask = site.input(ONNX_MASK)
     if mask is not None:
-        steps.append(_onnx_mask(mask))
+        keys = key.tokens if past is None else None
+        steps.append(_onnx_mask(mask, keys))
     lengths = site.input(ONNX_LENGTHS)
     column = None
     if lengths is not None:
@@ -120,11 +121,15 @@ def _onnx_steps(
     return tuple(steps)
 
 
-def _onnx_mask(mask: "ir.Value") -> Step:
+def _onnx_mask(mask: "ir.Value", keys: int | None) -> Step:
     import onnx_ir as ir
 
     if mask.shape is None:
         raise NotApplicableError("the rank of its mask is unknown")
+    masked = mask.shape[-1]
+    if isinstance(masked, int) and keys is not None and masked != keys:
+        reason = f"got a mask of {masked} keys, need {keys}"
+        raise NotApplicableError(reason)
     if mask.dtype == ir.DataType.BOOL:
         return Chosen(mask, scores_if=True)
     if mask.dtype == ir.DataType.FLOAT:

@@ -379,6 +379,15 @@ def test_what_a_rewrite_can_not_keep_is_refused_with_the_reason(
         build_variant("memory-efficient", tmp_path / "model.onnx", tmp_path / "v.onnx")
 
 
+def test_a_mask_of_fewer_keys_is_refused(tmp_path: Path) -> None:
+    model = onnx_attention(Attention(with_heads=True, keys=5), dynamic=False)
+    model.graph.node[0].input.append("mask")
+    model.graph.input.append(helper.make_tensor_value_info("mask", TensorProto.BOOL, [1, 4]))
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(VariantRefusedError, match="got a mask of 4 keys, need 5"):
+        build_variant("math", tmp_path / "model.onnx", tmp_path / "v.onnx")
+
+
 def test_scores_that_are_an_output_are_not_left_to_another_kernel(tmp_path: Path) -> None:
     model = onnx_attention(Attention(with_heads=True), opset=25)
     model.graph.node[0].output.extend(["", "", "qk"])

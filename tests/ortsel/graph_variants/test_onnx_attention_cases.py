@@ -88,8 +88,13 @@ def cases_taken(names: Sequence[str], opset: int | None = None) -> Counter[str]:
                     build_variant(name, source, target)
                 except VariantRefusedError:
                     continue
+                try:
+                    outputs = run(onnx.load(target), feed)
+                except RUNTIME_ERRORS:
+                    # The kernel of 24 has fewer broadcasts: such a plan fails its trial.
+                    assert name == "attention-24", case.name
+                    continue
                 taken[name] += 1
-                outputs = run(onnx.load(target), feed)
                 for got, kept in zip(outputs, expected, strict=True):
                     rtol, atol = (4e-3, 1e-3) if kept.dtype == np.float16 else (1e-4, 1e-5)
                     np.testing.assert_allclose(
