@@ -49,6 +49,9 @@ STOP_LOOK_NS: Final = 100 * MILLISECOND_NS
 HANG_SHARE: Final = 8
 """A single call that takes this part of a whole search's budget hangs, for all that matters."""
 
+FATAL: Final = 4
+"""ONNX Runtime's level of messages at which a session says nothing before its process ends."""
+
 
 @frozen
 class Call:
@@ -333,7 +336,12 @@ class CallTrials:
             raise TrialFailedError(plan.name, failure) from error
 
     def _built(self, model: Path | bytes, plan: Plan) -> "onnxruntime.InferenceSession":
-        """Return the session of a plan; an unusable cache costs its gain, not the plan."""
+        """Return the session of a plan; an unusable cache costs its gain, not the plan.
+
+        It logs nothing: what ONNX Runtime says about the model the reference has said, at the level
+        that the caller chose, and what a failed run says it says when it repeats the call.
+        """
+        plan = evolve(plan, settings=plan.settings.with_attribute("log_severity_level", FATAL))
         cached = with_caches(plan, self._subject.caches)
         if cached is not plan:
             with suppress(Exception):

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from onnx import numpy_helper
 
 import ortsel
 from ortsel.choice import Choice
@@ -96,6 +98,33 @@ def test_a_plan_for_one_shape_is_never_asked_for_another(
     assert first.plan == "folding[n=3]"
     # Where there is no room for a session of its own, it is offered what serves any shape.
     assert second.plan == ("folding[n=5]" if most > 1 else "folding")
+
+
+@pytest.mark.parametrize("level", [None, 3])
+def test_a_plan_says_nothing_that_the_plain_session_does_not_say(
+    level: int | None, model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    talked_about = onnx.load(model)
+    talked_about.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "unused"))
+    onnx.save(talked_about, model)
+
+    def options() -> ortsel.SessionOptions:
+        made = unoptimized()
+        if level is not None:
+            made.log_severity_level = level
+        return made
+
+    def said() -> int:
+        return capfd.readouterr().err.count("Removing initializer 'unused'")
+
+    onnxruntime.InferenceSession(model, options()).run(None, wasteful_feed())
+    plain = said()
+    assert plain == (level is None), "pointless unless the level decides whether it is said"
+    session = ortsel.InferenceSession(model, options(), selection=blocking(None))
+    for _ in range(2):
+        session.run(None, wasteful_feed())
+    assert session.explain().rows()[0]["plan"] == "folding", "pointless unless a plan was built"
+    assert said() == plain
 
 
 SECOND_PROCESS = """
