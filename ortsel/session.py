@@ -25,8 +25,9 @@ from ortsel.content_memory import content_memory
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.free_memory import give_back_free_memory
 from ortsel.io_binding import IOBinding
-from ortsel.loaded_model import LoadedModel
+from ortsel.loaded_model import LoadedModel, ModelChangedError
 from ortsel.plan import Plan
+from ortsel.providers.plugin import PluginLibraryError
 from ortsel.reference_plan import reference_plan
 from ortsel.selection_config import SelectionConfig, SelectionMode, as_config
 from ortsel.selectors import selector_for
@@ -293,6 +294,8 @@ class InferenceSession(onnxruntime.InferenceSession):
                     disabled_optimizers,
                 )
                 self._ortsel_connection = self._ortsel_connected(reference)
+        except (ModelChangedError, PluginLibraryError) as error:
+            self._ortsel_obstacle = str(error)
         except Exception as error:  # noqa: BLE001
             telemetry.unexpected("a session is never tuned", error)
             self._ortsel_obstacle = f"{type(error).__name__}: {error}"

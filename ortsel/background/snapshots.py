@@ -20,12 +20,14 @@ Arrays = Mapping[str, "np.ndarray[Any, np.dtype[Any]]"]
 class Snapshot:
     """One call's inputs. Contiguous, except that the order of dimensions in memory is kept."""
 
-    def __init__(self, feed: Arrays, size_bytes: int, *, owned: bool) -> None:
-        self.feed: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
-            name: value if owned else np.array(value, copy=True, order="K")
-            for name, value in feed.items()
-        }
+    def __init__(self, size_bytes: int) -> None:
+        self.feed: dict[str, np.ndarray[Any, np.dtype[Any]]] = {}
         self.size_bytes = size_bytes
+
+    def fill(self, feed: Arrays, *, owned: bool) -> None:
+        """Copy what it was made for."""
+        for name, value in feed.items():
+            self.feed[name] = value if owned else np.array(value, copy=True, order="K")
 
     def release(self) -> None:
         """Give the memory back now: an error's traceback may keep what used it for a while."""
@@ -56,11 +58,13 @@ class Snapshots:
         with self._lock:
             if size_bytes + self.held_bytes() > most_bytes:
                 return None
-            snapshot = Snapshot(feed, size_bytes, owned=owned)
+            snapshot = Snapshot(size_bytes)
             identity = id(snapshot)
             forget = partial(_forget, self._alive, identity)
             self._alive[identity] = weakref.ref(snapshot, forget)
-            return snapshot
+        # Its room is taken; copying takes a while, and no other request waits for that.
+        snapshot.fill(feed, owned=owned)
+        return snapshot
 
     def held_bytes(self) -> int:
         """Return how much memory the living snapshots take."""

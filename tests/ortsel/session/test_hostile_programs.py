@@ -194,6 +194,58 @@ def test_ever_new_shapes_do_not_pile_up(model: Path) -> None:
     assert 0 < len(IDLE_WORK._work) - before <= 6
 
 
+class Slow(dict[str, np.ndarray[Any, np.dtype[Any]]]):
+    """Inputs whose copy takes as long as somebody wants."""
+
+    copying = threading.Event()
+    may_go_on = threading.Event()
+
+    def items(self) -> Any:
+        self.copying.set()
+        self.may_go_on.wait(WAIT_S)
+        return super().items()
+
+
+def test_no_request_waits_for_another_ones_copy_whose_room_is_taken() -> None:
+    held = SNAPSHOTS.held_bytes()
+    taken: list[Any] = []
+    thread = threading.Thread(target=lambda: taken.append(SNAPSHOTS.take(Slow(rows(2)), 2**20)))
+    thread.start()
+    try:
+        assert Slow.copying.wait(WAIT_S)
+        assert SNAPSHOTS.held_bytes() == held + 2 * 640
+        others: list[Any] = []
+        other = threading.Thread(target=lambda: others.append(SNAPSHOTS.take(rows(1), 2**20)))
+        other.start()
+        other.join(WAIT_S / 10)
+        assert [list(one.feed) for one in others] == [["x"]]
+        assert taken == [], "pointless unless the first is still being copied"
+    finally:
+        Slow.may_go_on.set()
+        thread.join(WAIT_S)
+    np.testing.assert_array_equal(taken[0].feed["x"], rows(2)["x"])
+
+
+class Deployed(ortsel.InferenceSession):
+    """A session whose model is taken away as soon as it is loaded."""
+
+    def _bind_session(self, sess: Any) -> None:
+        super()._bind_session(sess)
+        assert self._model_path is not None
+        os.unlink(self._model_path)
+
+
+def test_a_model_that_is_gone_once_it_is_loaded_is_a_reason_and_no_fault(
+    model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = tmp_path / "gone.onnx"
+    gone.write_bytes(model.read_bytes())
+    session = Deployed(str(gone), selection=WAITING)
+    assert "changed since the session loaded it" in session.explain().not_tuned
+    assert session.run(None, rows(1))[0].shape == (1, 160)
+    assert [record for record in caplog.records if record.levelname in {"WARNING", "ERROR"}] == []
+
+
 def test_sessions_that_are_dropped_leave_at_once_without_the_collector(model: Path) -> None:
     gc.disable()
     try:
