@@ -31,6 +31,8 @@ from ortsel.verification.tolerance import BY_TYPE, Tolerance
 from spec.canonical_json import Json
 from spec.engine.effect import Purpose
 from spec.engine.exploration import TURN_SHARES
+from spec.evidence.block import Block
+from spec.evidence.machine_states import InState, by_state
 from spec.failure import Failure, FailureKind
 from spec.record import Origin, Record
 
@@ -110,8 +112,11 @@ class CallTrials:
         self._resources = ExitStack()
         self._started_ns = time.monotonic_ns()
         self._measurements = 0
-        self._paired = 0
-        """Paired measurements of the candidate whose turn it is."""
+        self._block: list[tuple[int, int]] = []
+        """Candidate and time of the paired measurements of the block under way."""
+        self._block_began_ns = 0
+        self._blocks: dict[str, list[Block]] = {}
+        """Of every candidate so far, by name."""
         self._reference_ns: list[int] = []
         self._rig_started = False
         self._seen: set[int] = set()
@@ -248,15 +253,34 @@ class CallTrials:
         self._tell(Stage.WARMING if purpose is Purpose.WARMUP else Stage.MEASURING, candidate)
         self._measurements += 1
         if purpose is not Purpose.PAIRED:
-            self._paired = 0
+            self._block = []
             return self._rig.measure(self._plan(candidate), purpose, deadline_ns)
-        if self._paired % RUNS_OF_A_BLOCK == 0:
+        if not self._block:
             self._spread(deadline_ns)
+            self._block_began_ns = time.monotonic_ns()
         time_ns = self._rig.measure(self._plan(candidate), purpose, deadline_ns)
-        self._paired += 1
         if candidate == 0:
             self._reference_ns.append(time_ns)
+        self._block.append((candidate, time_ns))
+        if len(self._block) == RUNS_OF_A_BLOCK:
+            self._keep_block()
         return time_ns
+
+    def _keep_block(self) -> None:
+        measured, self._block = self._block, []
+        other = next((candidate for candidate, _ in measured if candidate), 0)
+        ours, theirs = (
+            tuple(time_ns for candidate, time_ns in measured if candidate == side)
+            for side in (0, other)
+        )
+        if other and len(ours) == len(theirs) and min(*ours, *theirs) > 0:
+            block = Block((ours[0], ours[1]), (theirs[0], theirs[1]), self._block_began_ns)
+            self._blocks.setdefault(self._subject.plans[other].name, []).append(block)
+
+    def by_state(self) -> tuple[tuple[str, tuple[InState, ...]], ...]:
+        """Return what each state of the machine said of each candidate that met two of them."""
+        found = ((name, by_state(blocks)) for name, blocks in self._blocks.items())
+        return tuple((name, states) for name, states in found if len(states) > 1)
 
     def _spread(self, deadline_ns: int) -> None:
         """Wait before a block where the machine was seen in two states; end it when stopped."""

@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 from ortsel.candidates.search_space import LeftOut
 from ortsel.operator_scope.findings import OperatorFindings
 from ortsel.watch.counts import ServedChecks
+from spec.evidence.machine_states import InState
 from spec.report import CandidateReport, Outcome
 
 Cell: TypeAlias = str | int | float | bool | None
@@ -19,6 +20,14 @@ MOST_PLACED: Final = 3
 
 def _float(ratio: Fraction | None) -> float | None:
     return None if ratio is None else float(ratio)
+
+
+def _in_words(state: InState) -> str:
+    return f"{float(state.ratio):.3f} ({state.blocks} blocks)"
+
+
+def _trade_places(faster: InState, slower: InState) -> bool:
+    return (faster.ratio < 1) != (slower.ratio < 1)
 
 
 @frozen
@@ -50,6 +59,9 @@ class WorkloadExplanation:
     disturbed: tuple[tuple[str, int], ...] = ()
     """How many scored measurements of each plan something else disturbed. Each was taken again, as
     often as the limits of a trial allow."""
+    by_state: tuple[tuple[str, tuple[InState, ...]], ...] = ()
+    """What each state of the machine said of the candidates that met two of them, by name, the
+    faster state first."""
     operators: OperatorFindings = field(factory=OperatorFindings)
     """What was decided about attention by itself, before the search for the whole model."""
 
@@ -100,6 +112,29 @@ class WorkloadExplanation:
         text = f"machine: {words} seen, a candidate's blocks over up to {longest_s:.1f} s"
         disturbed = sum(count for _, count in self.disturbed)
         return f"{text}; {disturbed} disturbed measurements" if disturbed else text
+
+    def state_lines(self) -> list[str]:
+        """Return what the states of the machine said of each candidate, in words."""
+        return [
+            f"{name}: {_in_words(faster)} in the faster state, {_in_words(slower)} in the slower"
+            + ("; it and the reference trade places" if _trade_places(faster, slower) else "")
+            for name, (faster, slower) in self.by_state
+        ]
+
+    def state_rows(self) -> list[dict[str, Cell]]:
+        """Return what each state of the machine said of each candidate as plain values."""
+        return [
+            {
+                "workload": self.workload,
+                "plan": name,
+                "state": which,
+                "ratio": float(state.ratio),
+                "blocks": state.blocks,
+                "reference_ms": state.reference_ns / 1e6,
+            }
+            for name, states in self.by_state
+            for which, state in zip(("faster", "slower"), states, strict=True)
+        ]
 
     def operator_rows(self) -> list[dict[str, Cell]]:
         """Return every decision about attention by itself as plain values."""
@@ -164,7 +199,7 @@ class Explanation:
         """Return everything as plain values, ready for JSON.
 
         Names: `not_tuned`, `checks` (counts), and the rows of `workloads`, `candidates`,
-        `left_out` and `operators`.
+        `left_out`, `operators` and `states`.
         """
         return {
             "not_tuned": self.not_tuned,
@@ -173,6 +208,7 @@ class Explanation:
             "candidates": self.candidate_rows(),
             "left_out": self.left_out_rows(),
             "operators": self.operator_rows(),
+            "states": self.state_rows(),
         }
 
     def rows(self) -> list[dict[str, Cell]]:
@@ -186,6 +222,10 @@ class Explanation:
     def operator_rows(self) -> list[dict[str, Cell]]:
         """Return one plain dict per decision about attention by itself."""
         return [row for workload in self.workloads for row in workload.operator_rows()]
+
+    def state_rows(self) -> list[dict[str, Cell]]:
+        """Return one plain dict per decision, candidate and state of the machine, of those two."""
+        return [row for workload in self.workloads for row in workload.state_rows()]
 
     def left_out_rows(self) -> list[dict[str, Cell]]:
         """Return one plain dict per decision and candidate that was left out before the search."""
@@ -218,6 +258,7 @@ def _workload_lines(workload: WorkloadExplanation) -> list[str]:
     lines.extend(f"  placed {name}: {words}" for name, words in workload.placed[:MOST_PLACED])
     if looked := workload.looked():
         lines.append(f"  {looked}")
+    lines.extend(f"  {line}" for line in workload.state_lines())
     width = max(len(report.name) for report in workload.candidates)
     lines.append(f"  {'candidate':<{width}}  {'ratio':>6}  {'noise':>6}  blocks  outcome")
     for report in workload.candidates:

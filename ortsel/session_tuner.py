@@ -501,7 +501,9 @@ class SessionTuner:
                     idle.turn.pause()
                 session, obstacle = self._admit(decision, question.space, trials)
             choice, explanation = self._chosen(workload, decision, question, session, obstacle)
-            return choice, evolve(explanation, disturbed=trials.disturbed())
+            return choice, evolve(
+                explanation, disturbed=trials.disturbed(), by_state=trials.by_state()
+            )
 
     def _subject(self, idle: Idle | None, plans: tuple[Plan, ...]) -> Subject:
         return Subject(

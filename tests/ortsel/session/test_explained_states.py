@@ -5,6 +5,7 @@ from fractions import Fraction
 from attrs import evolve
 
 from ortsel.explain import Explanation, WorkloadExplanation
+from spec.evidence.machine_states import InState
 from spec.report import CandidateReport, Outcome
 
 REFERENCE = CandidateReport("reference", Outcome.REFERENCE, ratio=Fraction(1))
@@ -49,3 +50,28 @@ def test_two_states_and_disturbances_are_told() -> None:
 
 def test_nothing_is_said_of_a_machine_on_which_nothing_was_measured() -> None:
     assert "machine:" not in str(Explanation((evolve(EXPLAINED, candidates=(REFERENCE,)),)))
+
+
+def test_what_each_state_said_is_told_and_who_trades_places() -> None:
+    fast, slow = InState(7, Fraction(8, 5), 12_000_000), InState(3, Fraction(3, 4), 26_000_000)
+    both = evolve(
+        EXPLAINED,
+        by_state=(("rival", (fast, slow)), ("other", (slow, evolve(slow, ratio=Fraction(4, 5))))),
+    )
+    text = str(Explanation((both,)))
+    assert (
+        "rival: 1.600 (7 blocks) in the faster state, 0.750 (3 blocks) in the slower; "
+        "it and the reference trade places\n"
+    ) in text
+    other = next(line for line in text.splitlines() if line.startswith("  other: "))
+    assert "trade places" not in other
+    rows = Explanation((both,)).as_dict()["states"]
+    assert isinstance(rows, list)
+    assert rows[1] == {
+        "workload": both.workload,
+        "plan": "rival",
+        "state": "slower",
+        "ratio": 0.75,
+        "blocks": 3,
+        "reference_ms": 26.0,
+    }

@@ -170,6 +170,7 @@ def test_an_explanation_is_text_a_dict_and_rows(tmp_path: Path) -> None:
         "candidates",
         "left_out",
         "operators",
+        "states",
     }
     assert everything["workloads"] == explanation.rows()
     [row] = explanation.rows()

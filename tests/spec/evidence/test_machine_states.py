@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.evidence import Block
-from spec.evidence.machine_states import mixture, states_seen, window_ns
+from spec.evidence.machine_states import by_state, mixture, states_seen, window_ns
 
 TIMES = st.integers(min_value=1, max_value=10**12)
 BLOCKS = st.lists(
@@ -76,3 +76,26 @@ def test_the_window_runs_from_the_first_start_to_the_last() -> None:
     assert window_ns(of(1, 1, 1)) == 2000
     assert window_ns(of(1)) == 0
     assert window_ns([]) == 0
+
+
+def test_each_state_says_what_its_own_blocks_say() -> None:
+    fast = [Block((1000, 1000), (1500, 1500), place) for place in range(3)]
+    slow = [Block((3000, 3000), (1500, 1500), place) for place in range(3, 5)]
+    one, other = by_state([slow[0], *fast, slow[1]])
+    assert (one.blocks, one.ratio, one.reference_ns) == (3, Fraction(3, 2), 1000)
+    assert (other.blocks, other.ratio, other.reference_ns) == (2, Fraction(1, 2), 3000)
+
+
+def test_where_only_the_candidate_has_states_its_times_tell_them_apart() -> None:
+    blocks = [Block((1000, 1000), (one, one), 0) for one in (500, 2000, 500, 2000)]
+    assert [state.ratio for state in by_state(blocks)] == [Fraction(1, 2), Fraction(2)]
+
+
+@given(BLOCKS)
+def test_states_share_all_blocks_and_their_mixture_is_that_of_all(blocks: list[Block]) -> None:
+    states = by_state(blocks)
+    assert len(states) == states_seen(blocks)
+    assert sum(state.blocks for state in states) == len(blocks)
+    if blocks:
+        low, high = min(one.ratio for one in states), max(one.ratio for one in states)
+        assert low <= mixture(blocks) <= high
