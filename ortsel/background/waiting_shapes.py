@@ -82,6 +82,9 @@ class WaitingShapes:
             self._queued.discard(signature)
             self._tuner.note(signature, WorkloadExplanation.kept("a call", str(error)))
             return self._for_ever()
+        except BaseException:  # Ctrl-C, say, which ends this call and not the shape's chance
+            self._queued.discard(signature)
+            raise
 
     def _queue(
         self,

@@ -226,6 +226,27 @@ def test_no_request_waits_for_another_ones_copy_whose_room_is_taken() -> None:
     np.testing.assert_array_equal(taken[0].feed["x"], rows(2)["x"])
 
 
+def test_a_first_call_that_is_interrupted_does_not_keep_its_shape_from_being_decided(
+    model: Path,
+) -> None:
+    interrupted: list[tuple[int, ...]] = []
+
+    def buckets(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        del name
+        if not interrupted:
+            interrupted.append(shape)
+            raise KeyboardInterrupt
+        return shape
+
+    config = ortsel.SelectionConfig(store=None, idle_s=30.0, shape_buckets=buckets)
+    session = ortsel.InferenceSession(model, selection=config)
+    with pytest.raises(KeyboardInterrupt):
+        session.run(None, rows(1))
+    assert session.explain().rows() == [], "pointless unless it came before the shape was left"
+    session.run(None, rows(1))
+    assert [row["source"] for row in session.explain().rows()] == ["waiting"]
+
+
 class Deployed(ortsel.InferenceSession):
     """A session whose model is taken away as soon as it is loaded."""
 
