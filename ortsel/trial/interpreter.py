@@ -42,6 +42,17 @@ def worker_environment() -> dict[str, str]:
     # In this process's order, the standard library included: a package folder that was put in
     # front alone would let old backports shadow the standard library.
     folders = [entry or os.curdir for entry in sys.path if isinstance(entry, str)]
+    if _is_nowhere():  # a child that looks at a relative folder there does not even start
+        folders = [entry for entry in folders if Path(entry).is_absolute()]
     if root not in folders:
         folders.append(root)
     return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(folders)}
+
+
+def _is_nowhere() -> bool:
+    """Whether the current directory was removed."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
