@@ -73,6 +73,15 @@ def test_validating_first_needs_no_measurement(model: Path) -> None:
         assert not rig.timings
 
 
+def spins_on(rig: Rig, plan: Plan) -> bool:
+    """Say whether a side still takes a processor's time after a measurement."""
+    rig.measure(plan, Purpose.PAIRED, in_seconds(60))
+    side = psutil.Process(rig.process_ids()[plan.name])
+    before = side.cpu_times()
+    time.sleep(0.03)
+    return bool(side.cpu_times().user > before.user)
+
+
 def test_the_side_that_waits_is_parked(tmp_path: Path) -> None:
     model = models.busy(tmp_path / "busy.onnx")
     feed = {"x": np.ones((64, 384), np.float32)}
@@ -83,7 +92,7 @@ def test_the_side_that_waits_is_parked(tmp_path: Path) -> None:
         rig.measure(reference, Purpose.BASELINE, in_seconds(60))
         ids = rig.process_ids()
         for running, waiting in ((reference, two), (two, reference), (reference, two)):
-            rig.measure(running, Purpose.PAIRED, in_seconds(60))  # waits for the other to park
+            rig.measure(running, Purpose.PAIRED, in_seconds(60))  # brings the other to rest
             idle = psutil.Process(ids[waiting.name])
             before = idle.cpu_times()
             for _ in range(5):
@@ -94,8 +103,8 @@ def test_the_side_that_waits_is_parked(tmp_path: Path) -> None:
         assert rig.process_ids() == ids
         assert all(timing.alone for timing in rig.timings)
         waits = [timing.waited_ns for timing in rig.timings]
-        assert max(waits) > 4_000_000, "pointless unless a side had to be waited for"
         assert sorted(waits)[len(waits) // 2] < 1_000_000, "nobody waits for a side that is parked"
+        assert any(spins_on(rig, reference) for _ in range(20)), "pointless unless a side spins on"
 
 
 def test_feeds_are_a_snapshot(model: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_names_of_states_play_no_part(switch: PlanSwitch, steps: list[tuple[
     assert moments(switch, steps) == moments(PlanSwitch((one, other), switch.rule), steps)
 
 
-@given(st.lists(st.integers(10, 60), min_size=2, max_size=8))
+@given(st.lists(st.integers(20, 60), min_size=2, max_size=8))
 def test_two_clear_states_that_last_are_served_faster_than_by_either_plan(
     stays_s: list[int],
 ) -> None:
