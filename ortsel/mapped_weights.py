@@ -8,18 +8,20 @@ deploys, under a session that serves.
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
-from ortsel.canonical_model import UnknownContentError, external_locations
-from ortsel.model_outline import Outline, read_outline
-
-if TYPE_CHECKING:
-    import onnx
+from ortsel.model_outline import (
+    Outline,
+    Weight,
+    external_data,
+    raw_data,
+    read_outline,
+    rewrite_weights,
+)
+from ortsel.scratch_folder import ScratchFolder
 
 LEAST_BYTES: Final = 16 * 2**20
 """Models with smaller weights load as they are: what would be saved is not worth a file."""
@@ -35,6 +37,10 @@ NOT_DISKS: Final = frozenset(
 )
 """File systems where a copy is held in memory itself, or may be gone with a network, which ends a
 process that reads what it mapped."""
+LIES_BESIDE: Final = b"\x0a\x08location"
+"""In every message with a tensor whose values lie in a file: the key of the entry that names it."""
+MAY_BE_SIZES: Final = (6, 7)
+"""ONNX's numbers of int32 and int64."""
 _MODEL: Final = "model.onnx"
 _DATA: Final = "weights"
 _CHUNK_BYTES: Final = 2**20
@@ -48,19 +54,15 @@ def mapped_weights(model: Path | bytes, scratch: Path) -> Iterator[Path | bytes]
     be done (no room, say). What is written, into a new folder in `scratch`, is gone at the end;
     sessions keep what they mapped.
     """
-    folder: tempfile.TemporaryDirectory[str] | None = None
-    written: Path | None = None
-    if os.name == "posix":
-        with suppress(OSError, UnknownContentError):
-            outline = read_outline(model, KEPT_BYTES)
-            if _is_worth_it(outline, scratch):
-                folder = tempfile.TemporaryDirectory(prefix="mapped-", dir=scratch)
-                written = _written(model, outline, Path(folder.name))
-    try:
+    with ExitStack() as resources:
+        written: Path | None = None
+        if os.name == "posix":
+            with suppress(OSError):
+                outline = read_outline(model, KEPT_BYTES)
+                if _is_worth_it(outline, scratch):
+                    folder = resources.enter_context(ScratchFolder("mapped-", scratch))
+                    written = _written(model, outline, folder.path)
         yield written or model
-    finally:
-        if folder is not None:
-            folder.cleanup()
 
 
 def _is_worth_it(outline: Outline, scratch: Path) -> bool:
@@ -87,35 +89,31 @@ def is_on_disk(folder: Path) -> bool:
 
 
 def _written(model: Path | bytes, outline: Outline, folder: Path) -> Path | None:
-    message, spoilt = _parsed(outline.message), _parsed(outline.message)
     # What lies beside the model is found from the model's folder, and this will be another one.
-    if message is None or spoilt is None or external_locations(spoilt, folder):
+    if LIES_BESIDE in outline.message:
         return None
     with (folder / _DATA).open("wb") as data:
         source = None if isinstance(model, bytes) else model.open("rb")
+
+        def placed(weight: Weight) -> bytes:
+            end = weight.start + weight.size_bytes
+            if weight.data_type in MAY_BE_SIZES:
+                return raw_data(_read(model, source, weight.start, end))
+            begin = -(-data.tell() // ALIGNMENT) * ALIGNMENT
+            data.seek(begin)
+            for start in range(weight.start, end, _CHUNK_BYTES):
+                data.write(_read(model, source, start, min(start + _CHUNK_BYTES, end)))
+            return external_data(location=_DATA, offset=str(begin), length=str(weight.size_bytes))
+
         try:
-            for weight in outline.weights:
-                tensor = message.graph.initializer[weight.initializer]
-                end = weight.start + weight.size_bytes
-                if tensor.data_type in (tensor.INT32, tensor.INT64):
-                    tensor.raw_data = _read(model, source, weight.start, end)
-                    continue
-                begin = -(-data.tell() // ALIGNMENT) * ALIGNMENT
-                data.seek(begin)
-                for start in range(weight.start, end, _CHUNK_BYTES):
-                    data.write(_read(model, source, start, min(start + _CHUNK_BYTES, end)))
-                tensor.data_location = tensor.EXTERNAL
-                for key, value in (
-                    ("location", _DATA),
-                    ("offset", str(begin)),
-                    ("length", str(weight.size_bytes)),
-                ):
-                    tensor.external_data.add(key=key, value=value)
+            message = rewrite_weights(model, KEPT_BYTES, placed)
         finally:
             if source is not None:
                 source.close()
+    if message is None:
+        return None
     path = folder / _MODEL
-    path.write_bytes(message.SerializeToString())
+    path.write_bytes(message)
     return path
 
 
@@ -128,15 +126,3 @@ def _read(model: Path | bytes, source: BinaryIO | None, start: int, end: int) ->
     if len(read) < end - start:
         raise OSError("the model became shorter")
     return read
-
-
-def _parsed(data: bytes) -> "onnx.ModelProto | None":
-    import onnx
-
-    decode_error: type[Exception] = import_module("google.protobuf.message").DecodeError
-    message = onnx.ModelProto()
-    try:
-        message.ParseFromString(data)
-    except decode_error:
-        return None
-    return message

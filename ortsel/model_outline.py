@@ -5,7 +5,7 @@ message; in a process that serves, that is the highest its memory ever rises.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -20,6 +20,14 @@ _INITIALIZER: Final = 5
 """`GraphProto.initializer`."""
 _RAW_DATA: Final = 9
 """`TensorProto.raw_data`."""
+_DATA_TYPE: Final = 2
+"""`TensorProto.data_type`."""
+_EXTERNAL_DATA: Final = 13
+"""`TensorProto.external_data`."""
+_DATA_LOCATION: Final = 14
+"""`TensorProto.data_location`."""
+_EXTERNAL: Final = 1
+"""`TensorProto.DataLocation.EXTERNAL`."""
 _LENGTH_DELIMITED: Final = 2
 _FIXED: Final = {1: 8, 5: 4}
 _MOST_VARINT_BYTES: Final = 10
@@ -40,6 +48,8 @@ class Weight:
     start: int
     """First byte in the model."""
     size_bytes: int
+    data_type: int
+    """ONNX's number of the element type; 0 where the tensor names none."""
 
 
 @frozen
@@ -59,6 +69,37 @@ def read_outline(model: Path | bytes, kept_bytes: int = KEPT_BYTES) -> Outline:
         return _outline(_Bytes(model), len(model), kept_bytes, lambda: model)
     with model.open("rb") as file:
         return _outline(_File(file), file.seek(0, 2), kept_bytes, model.read_bytes)
+
+
+def rewrite_weights(
+    model: Path | bytes, kept_bytes: int, written: Callable[[Weight], bytes]
+) -> bytes | None:
+    """Return a model with fields of its tensors in place of raw data of more than `kept_bytes`.
+
+    `written` gives the fields, in the order of the weights of the outline. None where the model is
+    no such message. Raises `OSError` where the file cannot be read, and what `written` raises.
+    """
+    if isinstance(model, bytes):
+        return _rewritten(_Bytes(model), len(model), kept_bytes, written)
+    with model.open("rb") as file:
+        return _rewritten(_File(file), file.seek(0, 2), kept_bytes, written)
+
+
+def raw_data(data: bytes) -> bytes:
+    """Return the field of a tensor that holds these bytes as its values."""
+    return _head(_RAW_DATA, len(data)) + data
+
+
+def external_data(**entries: str) -> bytes:
+    """Return the fields of a tensor whose values lie in a file, as these entries say."""
+    fields = []
+    for key, value in entries.items():
+        entry = b"".join(
+            _head(number, len(text)) + text
+            for number, text in ((1, key.encode()), (2, value.encode()))
+        )
+        fields.append(_head(_EXTERNAL_DATA, len(entry)) + entry)
+    return b"".join(fields) + _varint(_DATA_LOCATION << 3) + _varint(_EXTERNAL)
 
 
 @frozen
@@ -92,6 +133,18 @@ def _outline(
     source: _Bytes | _File, size: int, kept_bytes: int, whole: Callable[[], bytes]
 ) -> Outline:
     weights: list[Weight] = []
+
+    def left_out(weight: Weight) -> bytes:
+        weights.append(weight)
+        return b""
+
+    message = _rewritten(source, size, kept_bytes, left_out)
+    return Outline(whole()) if message is None else Outline(message, tuple(weights))
+
+
+def _rewritten(
+    source: _Bytes | _File, size: int, kept_bytes: int, written: Callable[[Weight], bytes]
+) -> bytes | None:
     counter = itertools.count()
     parts: list[bytes] = []
     graphs = 0
@@ -101,13 +154,13 @@ def _outline(
                 parts.append(source.read(field.start, field.end))
                 continue
             graphs += 1
-            inner = b"".join(_graph(source, field, kept_bytes, counter, weights))
+            inner = b"".join(_graph(source, field, kept_bytes, counter, written))
             parts += _head(_GRAPH, len(inner)), inner
     except _MalformedError:
-        return Outline(whole())
+        return None
     if graphs > 1:  # the parser joins them, and positions are wrong
-        return Outline(whole())
-    return Outline(b"".join(parts), tuple(weights))
+        return None
+    return b"".join(parts)
 
 
 def _graph(
@@ -115,24 +168,35 @@ def _graph(
     graph: _Field,
     kept_bytes: int,
     counter: Iterator[int],
-    weights: list[Weight],
+    written: Callable[[Weight], bytes],
 ) -> Iterator[bytes]:
     for field in _fields(source, graph.value, graph.end):
         if field.number != _INITIALIZER or not field.is_message:
             yield source.read(field.start, field.end)
             continue
-        position, kept, raw = next(counter), list[bytes](), 0
-        for part in _fields(source, field.value, field.end):
+        position, kept = next(counter), list[bytes]()
+        tensor = list(_fields(source, field.value, field.end))
+        if sum(part.number == _RAW_DATA for part in tensor) > 1:  # the last one counts
+            raise _MalformedError
+        data_type = _data_type(source, tensor)
+        for part in tensor:
             size = part.end - part.value
-            raw += part.number == _RAW_DATA
             if part.number == _RAW_DATA and part.is_message and size > kept_bytes:
-                weights.append(Weight(position, part.value, size))
+                kept.append(written(Weight(position, part.value, size, data_type)))
             else:
                 kept.append(source.read(part.start, part.end))
-        if raw > 1:  # the last one counts
-            raise _MalformedError
         inner = b"".join(kept)
         yield _head(_INITIALIZER, len(inner)) + inner
+
+
+def _data_type(source: _Bytes | _File, tensor: Sequence[_Field]) -> int:
+    found = 0
+    for part in tensor:
+        if part.number == _DATA_TYPE and not part.is_message:
+            field = source.read(part.start, part.end)
+            _, used = _number(field, 0)
+            found, _ = _number(field, used)
+    return found
 
 
 def _head(number: int, size: int) -> bytes:

@@ -12,6 +12,7 @@ class Stage(Enum):
     VALIDATING = "validating"
     WARMING = "warming up"
     MEASURING = "measuring"
+    CONFIRMING = "measuring in new processes"
     CHECKING = "checking before serving"
 
 

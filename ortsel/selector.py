@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
-from typing import Protocol, assert_never
+from typing import Final, Protocol, assert_never, runtime_checkable
 
 from attrs import evolve, frozen
 
@@ -22,7 +22,7 @@ from ortsel.store.search_log import Considered, Entry, Searched, SearchLog, With
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
 from spec.candidate import Candidate
-from spec.decision import Decision
+from spec.decision import Decision, Source
 from spec.engine.effect import (
     Answer,
     Effect,
@@ -51,13 +51,16 @@ from spec.engine.event import (
 from spec.engine.state import Cause, Held, State, initial_state
 from spec.engine.step import step
 from spec.evidence.order_statistics import median
-from spec.failure import Failure
+from spec.failure import Failure, FailureKind
 from spec.keys import CacheKey, cache_key
 from spec.moment import Moment
 from spec.policy import Policy
 from spec.problem import Problem
 from spec.record import Record
 from spec.report import TrialReport
+
+CONFIRMING_NS: Final = 30 * 10**9
+"""For measuring a winner once more, on top of a search's budget: as a rule it takes seconds."""
 
 
 class TrialRunner(Protocol):
@@ -77,6 +80,21 @@ class TrialRunner(Protocol):
 
     def record_loaded(self, record: Record) -> None:
         """Hear that the next validation is for a stored record, which is then served unmeasured."""
+        ...
+
+
+@runtime_checkable
+class Confirming(Protocol):
+    """What a runner can do besides: measure a winner once more, in new processes."""
+
+    def confirm(
+        self,
+        candidate: int,
+        min_speedup: Fraction,
+        deadline_ns: Callable[[], int],
+        undisturbed: Callable[[Callable[[], int]], int],
+    ) -> str:
+        """Return why a candidate that won has not won again; empty where it has."""
         ...
 
 
@@ -248,8 +266,50 @@ class Selector:
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
+        if isinstance(answer, Decision) and answer.source is Source.TUNED:
+            answer = self._confirmed(answer, context)
         telemetry.answered(answer)
         return answer
+
+    def _confirmed(self, decision: Decision, context: "_Context") -> Decision:
+        """Return a search's decision, or the reference where its winner wins no second time."""
+        runner, reference = context.runner, decision.reference_index
+        if decision.index == reference or not isinstance(runner, Confirming):
+            return decision
+
+        def deadline_ns() -> int:
+            return ends_ns
+
+        ends_ns = context.clock().monotonic_ns + CONFIRMING_NS
+        name = context.event.candidates[reference].name
+
+        def take_back(reason: str, *, ban: bool) -> None:
+            self.invalidate(decision.key, decision.name, name, ban=ban, reason=reason)
+
+        ban = True
+        try:
+            denial = runner.confirm(
+                decision.index, self.policy.min_speedup, deadline_ns, lambda measure: measure()
+            )
+        except TrialFailedError as error:
+            ban = error.failure.kind is not FailureKind.TRANSIENT
+            denial = f"in new processes: {error.failure.code}: {error.failure.detail}"
+        except BaseException as error:
+            take_back(f"not measured in new processes: {error!r}", ban=False)
+            raise
+        if not denial:
+            return decision
+        reason = f"{decision.name} won and was not confirmed: {denial}"
+        take_back(reason, ban=ban)
+        return evolve(
+            decision,
+            index=reference,
+            name=name,
+            source=Source.BYPASSED,
+            verified=False,
+            ratio=None,
+            reason=reason,
+        )
 
     def valid_until_ns(self, key: str) -> int | None:
         """Return the monotonic time until which the answer for a key holds; None without one."""

@@ -243,6 +243,13 @@ class Rig:
                 return timing.timed.latency_ns
         return self._timed(plan, purpose, deadline_ns).timed.latency_ns
 
+    def restart(self) -> None:
+        """End all children; whoever is measured next runs in a new one."""
+        self._check_open()
+        for side in self._sides.all_open():
+            self._sides.drop(side.plan)
+        self._efforts.clear()
+
     @contextmanager
     def looking(self) -> Iterator[None]:
         """Let candidates share a child for `look`; there is none of it left afterwards."""
