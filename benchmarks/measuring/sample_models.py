@@ -2,12 +2,7 @@
 
 import numpy as np
 import onnx
-from attrs import evolve
 from onnx import TensorProto, helper, numpy_helper
-
-import ortsel
-from ortsel.candidates import CandidateFacts
-from ortsel.plan import Plan
 
 WIDTH = 160
 CHAIN = 24
@@ -70,17 +65,3 @@ def _model(
     opset = [helper.make_opsetid("", 17)]
     data: bytes = helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()
     return data
-
-
-def unoptimized() -> "ortsel.SessionOptions":
-    """Return options under which constants are not folded."""
-    options = ortsel.SessionOptions()
-    options.graph_optimization_level = ortsel.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    return options
-
-
-def folding(facts: CandidateFacts) -> tuple[Plan, ...]:
-    """Return the one plan that folds constants."""
-    settings = facts.reference.settings.with_attribute("graph_optimization_level", 1)
-    return (evolve(facts.reference, name="folding", settings=settings),)

@@ -20,9 +20,10 @@ import onnxruntime
 from attrs import asdict, frozen
 
 import ortsel
+from benchmarks.measuring.folded import folding, unoptimized
 from benchmarks.measuring.machine import load_average, machine
 from benchmarks.measuring.results import table
-from benchmarks.measuring.sample_models import folding, layers, summed, unoptimized
+from benchmarks.measuring.sample_models import layers, summed
 
 LEG_NS = 4_000_000
 SMALLEST, LARGER = 1.10, 1.01
