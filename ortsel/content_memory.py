@@ -27,8 +27,8 @@ log: Final = logging.getLogger(__name__)
 SUFFIX: Final = ".contents"
 """Follows the name of the store's file."""
 MEMORY_SCHEMA: Final = 1
-MOST_FILES: Final = 512
-"""Two for each model that is remembered; the one that was written longest ago leaves."""
+MOST_FILES: Final = 256
+"""Models remembered; the one that was hashed longest ago leaves."""
 MOST_BYTES: Final = 1 << 20
 """A larger file is not read: it has the identities of more files than a model has."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -73,30 +73,7 @@ class ContentMemory:
 
     def remember(self, request: Json, content: RememberedContent) -> None:
         """Keep what a model's files came to. Where that fails, it is hashed again next time."""
-        self._keep(request, _encode(content))
-
-    def recall_findings(self, name: Json) -> Json:
-        """Return what was found of a model's content under this name; None where nothing sound."""
-        if self.folder is None:
-            return None
-        try:
-            data = _read(self._path(self.folder, name))
-            document = None if data is None else json.loads(data)
-        except (OSError, ValueError, RecursionError):
-            return None
-        if not isinstance(document, dict) or set(document) != {"check", "findings"}:
-            return None
-        findings: Json = document["findings"]
-        sound = document["check"] == digest(json.dumps(findings, sort_keys=True))
-        return findings if sound else None
-
-    def remember_findings(self, name: Json, findings: Json) -> None:
-        """Keep what was found of a model's content. Where that fails, it is looked for again."""
-        text = json.dumps(findings, sort_keys=True)
-        document = json.dumps({"check": digest(text), "findings": findings}, sort_keys=True)
-        self._keep(name, document.encode("ascii"))
-
-    def _keep(self, request: Json, data: bytes) -> None:
+        data = _encode(content)
         if self.folder is None or len(data) > MOST_BYTES:
             return
         try:
@@ -105,7 +82,7 @@ class ContentMemory:
             for old in _by_age(self.folder)[:-MOST_FILES]:
                 old.unlink(missing_ok=True)
         except OSError as error:
-            log.debug("ortsel: what is known of a model cannot be kept: %s", error)
+            log.debug("ortsel: a model's hash cannot be kept: %s", error)
 
     def _path(self, folder: Path, request: Json) -> Path:
         named: dict[str, Json] = {"request": request, "schema": MEMORY_SCHEMA}

@@ -305,9 +305,8 @@ class Selector:
             decision,
             index=reference,
             name=name,
-            source=Source.BYPASSED,
-            verified=False,
-            ratio=None,
+            verified=True,
+            ratio=Fraction(1),
             reason=reason,
         )
 

@@ -23,12 +23,12 @@ from ortsel.errors import OrtselError
 from ortsel.explain import Explanation, WorkloadExplanation
 from ortsel.fork import keep_for_ever, starts_over
 from ortsel.loaded_model import LoadedModel
-from ortsel.model_findings import ModelFindings, findings_of
 from ortsel.operator_scope.findings import OperatorFindings
 from ortsel.operator_scope.resting import NOTHING, Resting
 from ortsel.operator_scope.scope import OperatorScope, Search, beginning, options_part
 from ortsel.plan import Plan, Shapes, sorted_shapes
 from ortsel.provider_caches import cache_folder
+from ortsel.random_operators import random_operators
 from ortsel.ranking_by_history import ranked_by_history
 from ortsel.ranking_by_records import ranked_by_records
 from ortsel.selection_config import SelectionConfig, SelectionMode
@@ -173,7 +173,7 @@ class SessionTuner:
         self._known_facts: CandidateFacts | None = None
         self._spaces: dict[tuple[Shapes, bool], SearchSpace] = {}
         self._known_scope: OperatorScope | None = None
-        self._findings: ModelFindings | None = None
+        self._random: tuple[str, ...] | None = None
         self._lock = threading.RLock()
         starts_over(self)
 
@@ -190,9 +190,7 @@ class SessionTuner:
     def _facts(self) -> CandidateFacts:
         """Return what no call changes; read at the first need, since it takes a while."""
         if self._known_facts is None:
-            facts = CandidateFacts.read(
-                self._model.source, self._reference, self._config.plugins, self._found().traits
-            )
+            facts = CandidateFacts.read(self._model.source, self._reference, self._config.plugins)
             tolerance = self._config.tolerance
             facts = evolve(facts, reduced_precision=tolerance.is_loose, lossy=tolerance.is_lossy)
             self._known_scope = OperatorScope(
@@ -476,17 +474,17 @@ class SessionTuner:
         by_name = "session.name_based_layer_assignment" in dict(self._reference.settings.config)
         return self._model.content(node_names=by_name).digest
 
-    def _found(self) -> ModelFindings:
-        """Return what is known of the model from looking at it."""
-        if self._findings is None:
-            self._findings = findings_of(self._model)
-        return self._findings
+    def _random_operators(self) -> tuple[str, ...]:
+        """Return the operators of the model that draw random numbers, in any branch of it."""
+        if self._random is None:
+            self._random = random_operators(self._model.source)
+        return self._random
 
     def _decide(
         self, workload: str, call: Call, idle: Idle | None
     ) -> tuple[Choice, WorkloadExplanation]:
         self._model.check_unchanged()  # before another model's operators are looked at
-        if drawing := self._found().random_operators:
+        if drawing := self._random_operators():
             # Runs agree only as long as no branch that draws is taken, which no run can show.
             reason = f"{NONDETERMINISTIC}: the model draws random numbers ({', '.join(drawing)})"
             return reference_for_ever(), WorkloadExplanation.kept(workload, reason)

@@ -101,9 +101,8 @@ class CandidateFacts:
         model: str | os.PathLike[str] | bytes,
         reference: Plan | None = None,
         libraries: Sequence[PluginLibrary] = (),
-        traits: ModelTraits | None = None,
     ) -> "CandidateFacts":
-        """Return the facts of this process and this model; `traits` where they are known already.
+        """Return the facts of this process and this model.
 
         Besides `libraries`, those count that are registered in this process. One that cannot be
         used costs its own plans and a log entry.
@@ -118,7 +117,7 @@ class CandidateFacts:
             providers,
             (("onnxruntime", str(onnxruntime.__version__)),),
             importlib.util.find_spec("onnxscript") is not None,
-            read_model_traits(model) if traits is None else traits,
+            read_model_traits(model),
             Plan("reference") if reference is None else reference,
             gpu=gpu,
             engines=None if gpu is None else _engines(providers, gpu, model),

@@ -105,7 +105,7 @@ def test_what_was_confirmed_is_the_decision() -> None:
 
 def test_what_was_not_confirmed_is_taken_back_and_the_reason_told() -> None:
     selector, store, decision = select("it took 1.01")
-    assert (decision.name, decision.source) == ("reference", Source.BYPASSED)
+    assert (decision.name, decision.source) == ("reference", Source.TUNED)
     assert decision.reason == "other won and was not confirmed: it took 1.01"
     assert not selector.holds(decision.key, "other")
     assert store.load(decision.key) is None
