@@ -292,7 +292,7 @@ def test_many_sessions_leave_no_thread_no_descriptor_and_no_copy_behind(model: P
     natives, files = (len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd"))
     for _ in range(70):
         once()
-    assert threading.active_count() <= threads
+    assert threading.active_count() <= threads + 1  # one of an earlier test may just begin
     assert len(os.listdir("/proc/self/task")) <= natives + 1
     assert len(os.listdir("/proc/self/fd")) <= files + 2
     assert len(IDLE_WORK._work) <= 70

@@ -170,7 +170,7 @@ def test_a_real_plan_that_turns_wrong_after_many_calls_is_found(
 
     session = tuned(model, evolve(CONFIG, candidates=later, shadow_every_s=0.01))
     assert plan(session) == "later", session.explain()
-    for number in range(300):
+    for number in range(2000):
         if plan(session) == "reference":
             break
         served(session, 1)
