@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, assert_never
@@ -20,7 +19,6 @@ from ortsel.provider_caches import with_caches
 from ortsel.scratch_folder import ScratchFolder
 from ortsel.session_builder import CPU
 from ortsel.trial.calling import WayOfCalling
-from ortsel.trial.confirming import denial
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.limits import MILLISECOND_NS, SECOND_NS, TrialLimits, never
 from ortsel.trial.rig import RUNS_OF_A_BLOCK, CannotVerify, Rig, SessionDescription, Verified
@@ -279,17 +277,9 @@ class CallTrials:
             block = Block((ours[0], ours[1]), (theirs[0], theirs[1]), self._block_began_ns)
             self._blocks.setdefault(self._subject.plans[other].name, []).append(block)
 
-    def confirm(
-        self,
-        candidate: int,
-        min_speedup: Fraction,
-        deadline_ns: Callable[[], int],
-        undisturbed: Callable[[Callable[[], int]], int],
-    ) -> str:
-        """Return why a candidate that won has not won in new processes; empty where it has."""
-        self._tell(Stage.CONFIRMING, candidate)
-        plans = self._plan(0), self._plan(candidate)
-        return denial(self._rig, *plans, min_speedup, deadline_ns, undisturbed)
+    def restart(self) -> None:
+        """End the processes; whoever is measured next runs in a new one."""
+        self._rig.restart()
 
     def by_state(self) -> tuple[tuple[str, tuple[InState, ...]], ...]:
         """Return what each state of the machine said of each candidate that met two of them."""

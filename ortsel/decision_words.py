@@ -82,9 +82,10 @@ def explained(
 
 
 def _reason(decision: Decision) -> str:
-    if decision.source is Source.TUNED and decision.index != decision.reference_index:
-        text = "faster beyond the noise, and verified equal"
+    if decision.source is Source.TUNED:
+        won = decision.index != decision.reference_index
+        text = "faster beyond the noise, and verified equal" if won else REASONS[Source.TUNED]
         return f"{text}; {decision.reason}" if decision.reason else text
-    if decision.source in (Source.TUNED, Source.MEMORY, Source.STORED):
+    if decision.source in (Source.MEMORY, Source.STORED):
         return REASONS[decision.source]
     return decision.reason or REASONS[decision.source]

@@ -12,7 +12,6 @@ class Stage(Enum):
     VALIDATING = "validating"
     WARMING = "warming up"
     MEASURING = "measuring"
-    CONFIRMING = "measuring in new processes"
     CHECKING = "checking before serving"
 
 

@@ -11,18 +11,19 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
-from typing import Final, Protocol, assert_never, runtime_checkable
+from typing import Final, Protocol, assert_never
 
 from attrs import evolve, frozen
 
 from ortsel import telemetry
+from ortsel.confirming import Restarting, denial
 from ortsel.fork import starts_over
 from ortsel.store import Store, StoreError
 from ortsel.store.search_log import Considered, Entry, Searched, SearchLog, Withdrawn
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
 from spec.candidate import Candidate
-from spec.decision import Decision, Source
+from spec.decision import Decision
 from spec.engine.effect import (
     Answer,
     Effect,
@@ -57,10 +58,10 @@ from spec.moment import Moment
 from spec.policy import Policy
 from spec.problem import Problem
 from spec.record import Record
-from spec.report import TrialReport
+from spec.report import Outcome, TrialReport
 
-CONFIRMING_NS: Final = 30 * 10**9
-"""For measuring a winner once more, on top of a search's budget: as a rule it takes seconds."""
+CONFIRMING_SHARE: Final = 4
+"""What part of a search's budget is kept for measuring its winner once more."""
 
 
 class TrialRunner(Protocol):
@@ -83,21 +84,6 @@ class TrialRunner(Protocol):
         ...
 
 
-@runtime_checkable
-class Confirming(Protocol):
-    """What a runner can do besides: measure a winner once more, in new processes."""
-
-    def confirm(
-        self,
-        candidate: int,
-        min_speedup: Fraction,
-        deadline_ns: Callable[[], int],
-        undisturbed: Callable[[Callable[[], int]], int],
-    ) -> str:
-        """Return why a candidate that won has not won again; empty where it has."""
-        ...
-
-
 class Standing(Enum):
     """What a pair of timings leaves of a served decision (S10)."""
 
@@ -108,6 +94,11 @@ class Standing(Enum):
     """Slower than the reference: taken back, and may be chosen again."""
     BANNED = "banned"
     """The same, and not for the first time: out for the policy's time."""
+
+
+def searching_ns(budget_ns: int) -> int:
+    """Return what of a budget a search has whose winner is to be confirmed."""
+    return max(1, budget_ns - budget_ns // CONFIRMING_SHARE)
 
 
 def read_moment() -> Moment:
@@ -123,9 +114,18 @@ class _Context:
     runner: TrialRunner
     policy: Policy
     clock: Callable[[], Moment]
-    early_ns: int = 0
-    """By how much the request's own moment is before it was made."""
     considered: Considered | None = None
+    unconfirmed: deque[SaveRecord] | None = None
+    """What is written once the winner is confirmed; None where nobody confirms it."""
+
+    def holds_back(self, effect: Effect) -> bool:
+        """Whether an effect waits until the winner is confirmed."""
+        if self.unconfirmed is None or not isinstance(effect, SaveRecord):
+            return False
+        if effect.record.winner == effect.record.reference:
+            return False
+        self.unconfirmed.append(effect)
+        return True
 
     def key_text(self, digest: str) -> str:
         """Return the named parts behind a digest, for the store to explain later.
@@ -158,6 +158,8 @@ class Selector:
         self._state = initial_state(policy)
         self._lock = threading.RLock()
         self._next_request = 0
+        self._denied: dict[str, tuple[str, str]] = {}
+        """Winners that were not confirmed, by key, each with the reason."""
         starts_over(self)
 
     @property
@@ -178,8 +180,24 @@ class Selector:
         """Return the newest search report for a key held in memory."""
         for report in reversed(tuple(self._state.reports)):
             if report.key == key:
-                return report
+                return self._as_confirmed(report)
         return None
+
+    def _as_confirmed(self, report: TrialReport) -> TrialReport:
+        """Return a report that names no winner which was not confirmed."""
+        denied, reason = self._denied.get(report.key, ("", ""))
+        if not denied or report.winner != denied:
+            return report
+        return evolve(
+            report,
+            winner=next(one.name for one in report.candidates if one.outcome is Outcome.REFERENCE),
+            candidates=tuple(
+                evolve(one, outcome=Outcome.NOT_FASTER, reason=reason)
+                if one.name == denied
+                else one
+                for one in report.candidates
+            ),
+        )
 
     def knows_nothing(self) -> bool:
         """Whether neither memory nor the store holds any decision, so that asking is useless."""
@@ -236,6 +254,7 @@ class Selector:
         budget_ns: int | None = None,
         considered: Considered | None = None,
         most_turns: int | None = None,
+        confirms: bool = True,
     ) -> Decision | Failure:
         """Return the one answer to a request. Never waits for another request's trial.
 
@@ -244,6 +263,10 @@ class Selector:
         the policy does. `considered` is what to note beside the evidence of a search;
         `most_turns` lets it try fewer candidates than the policy does, and so longer each.
 
+        Where the runner can restart, and `confirms`, a part of the budget is kept for measuring a
+        winner once more in new processes; if it does not win there, the reference is the decision,
+        for which nothing is stored.
+
         Whatever the runner raises besides `TrialFailedError` (an interrupt, a defect) abandons the
         search, so that nothing stays pending, and is raised on.
         """
@@ -251,64 +274,83 @@ class Selector:
             self._next_request += 1
             request = self._next_request
         clock = clock or self._clock
-        now = clock()
-        spent_ns = 0 if budget_ns is None else max(0, self.policy.budget_ns - budget_ns)
-        # A budget runs from the moment of its request.
-        asked = Moment(max(0, now.monotonic_ns - spent_ns), now.wall_s)
-        event = Requested(request, asked, problem, candidates, reference, nested)
-        early_ns = now.monotonic_ns - asked.monotonic_ns
+        event = Requested(request, clock(), problem, candidates, reference, nested)
+        confirms = confirms and isinstance(runner, Restarting)
+        context = _Context(
+            event,
+            runner,
+            self._policy_of_search(budget_ns, most_turns, confirms=confirms),
+            clock,
+            considered,
+            deque() if confirms else None,
+        )
         try:
-            policy = self.policy
-            if most_turns is not None and most_turns + 1 < policy.max_candidates:
-                policy = evolve(policy, max_candidates=most_turns + 1)  # the reference counts
-            context = _Context(event, runner, policy, clock, early_ns, considered)
-            answer = self._drive(request, context)
+            answer, searched = self._drive(request, context)
         except BaseException as error:
             self._abandon(request, repr(error))
             raise
-        if isinstance(answer, Decision) and answer.source is Source.TUNED:
-            answer = self._confirmed(answer, context)
+        if context.unconfirmed and isinstance(answer, Decision):
+            budget_ns = self.policy.budget_ns if budget_ns is None else budget_ns
+            answer = self._confirmed(answer, context, event.now.monotonic_ns + budget_ns)
+        if searched:
+            self._log_search(context)
         telemetry.answered(answer)
         return answer
 
-    def _confirmed(self, decision: Decision, context: "_Context") -> Decision:
+    def _policy_of_search(
+        self, budget_ns: int | None, most_turns: int | None, *, confirms: bool
+    ) -> Policy:
+        policy = self.policy
+        if budget_ns is not None and budget_ns < policy.budget_ns:
+            policy = evolve(policy, budget_ns=max(1, budget_ns))
+        if confirms:
+            policy = evolve(policy, budget_ns=searching_ns(policy.budget_ns))
+        if most_turns is not None and most_turns + 1 < policy.max_candidates:
+            policy = evolve(policy, max_candidates=most_turns + 1)  # the reference counts
+        return policy
+
+    def _confirmed(self, decision: Decision, context: "_Context", ends_ns: int) -> Decision:
         """Return a search's decision, or the reference where its winner wins no second time."""
         runner, reference = context.runner, decision.reference_index
-        if decision.index == reference or not isinstance(runner, Confirming):
-            return decision
-
-        def deadline_ns() -> int:
-            return ends_ns
-
-        ends_ns = context.clock().monotonic_ns + CONFIRMING_NS
-        name = context.event.candidates[reference].name
-
-        def take_back(reason: str, *, ban: bool) -> None:
-            self.invalidate(decision.key, decision.name, name, ban=ban, reason=reason)
-
+        assert isinstance(runner, Restarting), "asked before the search began"
         ban = True
         try:
-            denial = runner.confirm(
-                decision.index, self.policy.min_speedup, deadline_ns, lambda measure: measure()
-            )
+            denied = denial(runner, reference, decision.index, self.policy.min_speedup, ends_ns)
         except TrialFailedError as error:
             ban = error.failure.kind is not FailureKind.TRANSIENT
-            denial = f"in new processes: {error.failure.code}: {error.failure.detail}"
+            denied = f"in new processes: {error.failure.code}: {error.failure.detail}"
         except BaseException as error:
-            take_back(f"not measured in new processes: {error!r}", ban=False)
+            self._take_back(decision, context, repr(error), ban=False)
             raise
-        if not denial:
-            return decision
-        reason = f"{decision.name} won and was not confirmed: {denial}"
-        take_back(reason, ban=ban)
-        return evolve(
-            decision,
-            index=reference,
-            name=name,
-            verified=True,
-            ratio=Fraction(1),
-            reason=reason,
-        )
+        if denied:
+            reason = f"{decision.name} won and was not confirmed: {denied}"
+            self._take_back(decision, context, reason, ban=ban)
+            return evolve(
+                decision,
+                index=reference,
+                name=context.event.candidates[reference].name,
+                verified=True,
+                ratio=Fraction(1),
+                reason=reason,
+            )
+        with self._lock:
+            self._denied.pop(decision.key, None)
+        for effect in context.unconfirmed or ():
+            failed = self._execute(effect, context)
+            if failed is not None and not isinstance(failed, Answer):
+                self._feed(failed)
+        return decision
+
+    def _take_back(
+        self, decision: Decision, context: "_Context", reason: str, *, ban: bool
+    ) -> None:
+        """Forget a winner that was not confirmed; it was neither stored nor told to anybody."""
+        name = context.event.candidates[decision.reference_index].name
+        with self._lock:
+            while len(self._denied) >= max(1, self.policy.reports):
+                self._denied.pop(next(iter(self._denied)))
+            self._denied[decision.key] = decision.name, reason
+        self._feed(Invalidated(self._clock(), decision.key, decision.name, name, ban, reason))
 
     def valid_until_ns(self, key: str) -> int | None:
         """Return the monotonic time until which the answer for a key holds; None without one."""
@@ -359,14 +401,18 @@ class Selector:
         """Start over: the parent's lock, searches and checks are not this process's."""
         self._lock = threading.RLock()
         self._state = initial_state(self.policy)
+        self._denied = {}
 
-    def _drive(self, request: int, context: _Context) -> Decision | Failure:
+    def _drive(self, request: int, context: _Context) -> tuple[Decision | Failure, bool]:
+        """Return the answer, and whether anything was measured for it."""
         answer: Decision | Failure | None = None
         waiting: deque[Event] = deque([context.event])
         searched = False
         while waiting:
             for effect in self._step(waiting.popleft(), context.policy):
                 searched = searched or isinstance(effect, Measure)
+                if context.holds_back(effect):
+                    continue
                 outcome = self._execute(effect, context)
                 if isinstance(outcome, Answer):
                     answer = outcome.result
@@ -375,9 +421,7 @@ class Selector:
         if answer is None:  # the engine answers every request exactly once
             message = f"request {request} ended without an answer"
             raise AssertionError(message)
-        if searched:
-            self._log_search(context)
-        return answer
+        return answer, searched
 
     def _log_search(self, context: "_Context") -> None:
         """Keep what a search found for reports, now that its decision is kept."""
@@ -385,7 +429,6 @@ class Selector:
         report = self.report(key.digest)
         if report is not None:
             event = context.event
-            report = evolve(report, elapsed_ns=max(0, report.elapsed_ns - context.early_ns))
             telemetry.searched(report, event.candidates[event.reference].name)
             self._log(Searched(self._clock().wall_s, report, context.considered), key.text)
 

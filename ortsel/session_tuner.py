@@ -32,7 +32,7 @@ from ortsel.random_operators import random_operators
 from ortsel.ranking_by_history import ranked_by_history
 from ortsel.ranking_by_records import ranked_by_records
 from ortsel.selection_config import SelectionConfig, SelectionMode
-from ortsel.selector import Selector, TrialRunner, read_moment
+from ortsel.selector import Selector, TrialRunner, read_moment, searching_ns
 from ortsel.selectors import searching
 from ortsel.store.search_log import Considered
 from ortsel.store.store import Store
@@ -555,7 +555,7 @@ class SessionTuner:
                 question = self._by_history(question, call)
                 trials.offer(question.space.plans)
                 question = self._screened(question, trials, idle, clock)
-                ends_ns = began.monotonic_ns + self._selector.policy.budget_ns
+                ends_ns = began.monotonic_ns + searching_ns(self._selector.policy.budget_ns)
                 question = question.affordable(trials.turns(ends_ns - clock().monotonic_ns))
                 trials.offer(question.space.plans)
             return self._selector.select(

@@ -1,17 +1,15 @@
 """Searches over plans that a benchmark makes, through the same engine and rig as a user's."""
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
 
-from attrs import define, evolve
+from attrs import define
 
 from benchmarks.measuring.cases import Feed
 from benchmarks.measuring.no_figure import NoFigureError
 from ortsel.plan import Plan, Provider
 from ortsel.selector import Selector
 from ortsel.store.memory_store import MemoryStore
-from ortsel.trial.confirming import denial
 from ortsel.trial.interpreter import WORKER_MODULE
 from ortsel.trial.limits import TrialLimits
 from ortsel.trial.rig import CannotVerify, Rig, Verified
@@ -42,15 +40,8 @@ class _Trials:
         del reference
         return self.rig.validate(self.plans[candidate], deadline_ns)
 
-    def confirm(
-        self,
-        candidate: int,
-        min_speedup: Fraction,
-        deadline_ns: Callable[[], int],
-        undisturbed: Callable[[Callable[[], int]], int],
-    ) -> str:
-        sides = self.plans[0], self.plans[candidate]
-        return denial(self.rig, *sides, min_speedup, deadline_ns, undisturbed)
+    def restart(self) -> None:
+        self.rig.restart()
 
     def record_loaded(self, record: Record) -> None:
         del record
@@ -85,6 +76,4 @@ def search_alone(
     if not found or found[0].outcome not in DECIDED:
         reason = answer.reason if not found else f"{found[0].outcome.value}: {found[0].reason}"
         raise NoFigureError(reason)
-    if found[0].outcome is Outcome.PROMOTED and answer.index == 0:
-        return evolve(found[0], outcome=Outcome.NOISY, reason=answer.reason)
     return found[0]

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TypeVar
 
 from ortsel.background.turn import Turn
-from ortsel.selector import Confirming, TrialRunner
+from ortsel.confirming import Restarting
+from ortsel.selector import TrialRunner
 from ortsel.trial.errors import TrialFailedError
 from ortsel.trial.rig import CannotVerify, Verified
 from spec.engine.effect import Purpose
@@ -45,27 +45,10 @@ class PatientTrials:
             scored=False,
         )
 
-    def confirm(
-        self,
-        candidate: int,
-        min_speedup: Fraction,
-        deadline_ns: Callable[[], int],
-        undisturbed: Callable[[Callable[[], int]], int],
-    ) -> str:
-        """Measure a winner in new processes, times that a request overlapped anew."""
-        del undisturbed
-        trials = self._trials
-        if not isinstance(trials, Confirming):
-            return ""
-
-        def deadline() -> int:
-            return deadline_ns() + self._paused_ns
-
-        try:
-            return trials.confirm(candidate, min_speedup, deadline, self._turn.undisturbed)
-        except TrialFailedError:
-            self._turn.check()  # a child that was stopped has not failed
-            raise
+    def restart(self) -> None:
+        """Pass it on, where there is anything to restart."""
+        if isinstance(self._trials, Restarting):
+            self._trials.restart()
 
     def record_loaded(self, record: Record) -> None:
         """Pass it on."""

@@ -292,7 +292,16 @@ class OperatorScope:
         with CallTrials(question.subject, question.call) as trials:
             runner, clock = search.patient(_OnlyInChildren(trials))
             problem, candidates = question.problem, question.candidates
-            self._alone.select(problem, candidates, 0, runner, clock=clock, budget_ns=budget_ns)
+            # It serves nobody: a lucky winner costs the whole model's search some order.
+            self._alone.select(
+                problem,
+                candidates,
+                0,
+                runner,
+                clock=clock,
+                budget_ns=budget_ns,
+                confirms=False,
+            )
 
 
 @frozen

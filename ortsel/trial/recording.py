@@ -13,6 +13,7 @@ import cattrs
 from attrs import define, field, frozen
 from cattrs.strategies import configure_tagged_union
 
+from ortsel.confirming import Restarting
 from ortsel.errors import OrtselError
 from ortsel.selector import Selector, TrialRunner
 from ortsel.store.memory_store import MemoryStore
@@ -116,6 +117,11 @@ class RecordingTrials:
         self.trials.append(Trial(candidate, VALIDATE, verdict))
         return verdict
 
+    def restart(self) -> None:
+        """Pass it on, where there is anything to restart; nothing comes of it."""
+        if isinstance(self.runner, Restarting):
+            self.runner.restart()
+
     def record_loaded(self, record: Record) -> None:
         """Pass it on."""
         self.runner.record_loaded(record)
@@ -203,6 +209,9 @@ class _Player:
         if not isinstance(outcome, Verified | CannotVerify):
             raise ReplayError(got=f"a validation for {outcome}", need="a verdict")
         return outcome
+
+    def restart(self) -> None:
+        """Start nothing: what was measured in new processes was recorded like the rest."""
 
     def record_loaded(self, record: Record) -> None:
         del record
