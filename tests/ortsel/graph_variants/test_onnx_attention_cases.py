@@ -54,10 +54,11 @@ def test_every_case_that_a_variant_takes_keeps_its_outputs() -> None:
 @pytest.mark.parametrize("opset", [23, 24, 25])
 def test_every_case_that_any_variant_takes_keeps_its_outputs(opset: int) -> None:
     taken = cases_taken(variant_names(), opset)
+    most_of_them = 48 if opset == 23 else 50  # fewer cases are models of the oldest
     for name in ("math", "memory-efficient", "flash-decode"):
-        assert taken[name] > 30, name
+        assert taken[name] > most_of_them, name
     assert taken["multi-head-attention"] > 5
-    assert (taken["attention-24"] > 30) is (opset == 25)
+    assert (taken["attention-24"] > most_of_them) is (opset == 25)
 
 
 def cases_taken(names: Sequence[str], opset: int | None = None) -> Counter[str]:

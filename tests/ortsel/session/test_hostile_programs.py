@@ -280,23 +280,40 @@ def test_sessions_that_are_dropped_leave_at_once_without_the_collector(model: Pa
         gc.enable()
 
 
+MANY = """
+import os, sys, threading, time
+import numpy as np
+import ortsel
+from ortsel.background.idle_work import IDLE_WORK
+from ortsel.background.snapshots import SNAPSHOTS
+WAITING = ortsel.SelectionConfig(store=None, idle_s=30.0)
+FEED = {"x": np.ones((1, 160), np.float32)}
+def counts():
+    kinds = (len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd"))
+    return [threading.active_count(), *kinds]
+def once():
+    ortsel.InferenceSession(sys.argv[1], selection=WAITING).run(None, FEED)
+def settled(least):
+    until = time.monotonic() + 10  # the system takes a moment over threads that ended
+    while counts() > least and time.monotonic() < until:
+        time.sleep(0.05)
+    return counts()
+for _ in range(3):
+    once()
+time.sleep(0.5)
+before = counts()
+for _ in range(70):
+    once()
+print([after - one for one, after in zip(before, settled(before))])
+print(len(IDLE_WORK._work) <= 70, SNAPSHOTS.held_bytes() <= 80 * 640)
+"""
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted on Linux")
 def test_many_sessions_leave_no_thread_no_descriptor_and_no_copy_behind(model: Path) -> None:
-    def once() -> None:
-        session = ortsel.InferenceSession(model, selection=WAITING)
-        session.run(None, rows(1))
-
-    for _ in range(3):
-        once()
-    threads = threading.active_count()
-    natives, files = (len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd"))
-    for _ in range(70):
-        once()
-    assert threading.active_count() <= threads + 1  # one of an earlier test may just begin
-    assert len(os.listdir("/proc/self/task")) <= natives + 1
-    assert len(os.listdir("/proc/self/fd")) <= files + 2
-    assert len(IDLE_WORK._work) <= 70
-    assert SNAPSHOTS.held_bytes() <= 80 * 640
+    """In a process of its own: what other tests start may come and go meanwhile."""
+    ended = program(MANY, str(model))
+    assert (ended.stderr, ended.stdout) == ("", "[0, 0, 0]\nTrue True\n")
 
 
 def test_providers_that_cannot_be_set_leave_what_onnx_runtime_leaves_and_a_reason(

@@ -7,7 +7,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spec.errors import InvalidValue
-from spec.evidence.plan_switch import PlanSwitch, RecordedPlan, Serving, SwitchRule, trade_places
+from spec.evidence.plan_switch import (
+    MOST_DOUBLINGS,
+    PlanSwitch,
+    RecordedPlan,
+    Serving,
+    SwitchRule,
+    trade_places,
+)
 
 TWO = RecordedPlan("threads=2", 12_000_000, 26_000_000)
 ONE = RecordedPlan("threads=1", 19_500_000, 19_500_000)
@@ -81,10 +88,14 @@ def test_the_names_of_states_play_no_part(switch: PlanSwitch, steps: list[tuple[
     assert moments(switch, steps) == moments(PlanSwitch((one, other), switch.rule), steps)
 
 
-@given(st.lists(st.integers(20, 60), min_size=2, max_size=8))
+LONGEST_WAIT_S = SWITCH.rule.look_ns * 2**MOST_DOUBLINGS // 10**9
+
+
+@given(st.lists(st.integers(LONGEST_WAIT_S, 60), min_size=2, max_size=8))
 def test_two_clear_states_that_last_are_served_faster_than_by_either_plan(
     stays_s: list[int],
 ) -> None:
+    """No state ends before even the longest wait for a look at the other plan is over."""
     serving, now = Serving(0, 0), 0
     took, fixed = 0, [0, 0]
     for place, stay_s in enumerate(stays_s):
