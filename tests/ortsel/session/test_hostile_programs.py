@@ -295,7 +295,7 @@ def once():
     ortsel.InferenceSession(sys.argv[1], selection=WAITING).run(None, FEED)
 def settled(least):
     until = time.monotonic() + 10  # the system takes a moment over threads that ended
-    while counts() > least and time.monotonic() < until:
+    while any(map(int.__gt__, counts(), least)) and time.monotonic() < until:
         time.sleep(0.05)
     return counts()
 for _ in range(3):
