@@ -111,7 +111,7 @@ class Question:
             for plan in self.space.plans
         )
 
-    def shortlisted(self, screened: Screened, min_speedup: Fraction) -> "Question":
+    def shortlisted(self, screened: Screened) -> "Question":
         """Return the question with its candidates in the order that a short look suggests."""
         plans = {plan.name: plan for plan in self.space.plans}
         names = tuple(plans)
@@ -120,7 +120,6 @@ class Question:
             {names[index] for index in looked_at_shortly(self.space.plans)},
             screened.ratios,
             screened.failures,
-            min_speedup,
         )
         return evolve(
             self,
@@ -606,7 +605,7 @@ class SessionTuner:
         undisturbed = at_once if idle is None else idle.turn.undisturbed
         screened = trials.screen(left_ns, undisturbed)
         if screened.ratios or screened.failures:
-            question = question.shortlisted(screened, self._selector.policy.min_speedup)
+            question = question.shortlisted(screened)
         return question
 
     def _with_operators(

@@ -10,6 +10,9 @@ from spec.failure import Failure, FailureKind
 SHORT_LOOK: Final = "a short look found"
 """How the reason begins of a candidate that gets no turn for what such a look found."""
 
+HOPELESS: Final = Fraction(11, 10)
+"""Of the reference's time. A look at a few calls in one process is off by a tenth now and then: a
+plan that is faster by what matters must not be lost for that."""
 HOPED_FOR: Final = 0.8
 """Of the reference's time: the place of a candidate whose look did not come. Worth a turn before
 those that gain little, and after those that seem to gain more."""
@@ -20,7 +23,6 @@ def shortlist(
     looked_at: Collection[str],
     ratios: Mapping[str, Fraction],
     failures: Mapping[str, Failure],
-    min_speedup: Fraction,
 ) -> tuple[Candidate, ...]:
     """Return all candidates, the reference first, in the order of their turns.
 
@@ -30,11 +32,9 @@ def shortlist(
     Those that nobody was to look at come first, in ranked order: the plans of other devices. Then
     those that were, the fastest first, so that a good rival ends the turns of all that follow, with
     those whose look did not come at `HOPED_FOR` among them; then those that failed for a reason
-    that may pass. Not eligible is what cannot run here, and what was nearer to the reference than
-    to a promotion.
+    that may pass. Not eligible is what cannot run here, and what was over `HOPELESS`.
     """
     reference, *others = names
-    limit = (1 + 1 / min_speedup) / 2
     kept: list[tuple[float, Candidate]] = []
     out: list[Candidate] = []
     for name in others:
@@ -44,7 +44,7 @@ def shortlist(
         elif ratio is None:
             place = HOPED_FOR if name in looked_at and failure is None else 0.0
             kept.append((float("inf") if failure else place, Candidate(name)))
-        elif ratio > limit:
+        elif ratio > HOPELESS:
             reason = f"{SHORT_LOOK} {float(ratio):.2f} of the reference's time"
             out.append(Candidate(name, ineligible=reason))
         else:
