@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
@@ -13,9 +12,8 @@ from ortsel import telemetry
 from ortsel.background.errors import DisturbedError, WorkStoppedError
 from ortsel.background.patient_trials import PatientTrials
 from ortsel.background.turn import Turn
-from ortsel.call_trials import Call, CallTrials, Subject, looked_at_shortly
+from ortsel.call_trials import Call, CallTrials, Subject
 from ortsel.candidates import CandidateFacts, SearchSpace, candidate_space
-from ortsel.candidates.shortlist import shortlist
 from ortsel.choice import Choice, later_ns, reference_for_ever
 from ortsel.decision_words import explained, missed, waiting, with_few_turns, words
 from ortsel.environment import read_environment
@@ -28,6 +26,7 @@ from ortsel.operator_scope.resting import NOTHING, Resting
 from ortsel.operator_scope.scope import OperatorScope, Search, beginning, options_part
 from ortsel.plan import Plan, Shapes, sorted_shapes
 from ortsel.provider_caches import cache_folder
+from ortsel.question import Question
 from ortsel.random_operators import random_operators
 from ortsel.ranking_by_history import ranked_by_history
 from ortsel.ranking_by_records import ranked_by_records
@@ -39,12 +38,10 @@ from ortsel.store.store import Store
 from ortsel.trial.calling import Calling, WayOfCalling
 from ortsel.trial.errors import TrialFailedError, TrialsUnavailableError
 from ortsel.trial.limits import never
-from ortsel.trial.screening import Screened
 from ortsel.variant_cache import VariantMissingError, variant_cache
 from ortsel.watch.replay import Round, Served, replay
 from ortsel.watch.served_call import ServedCall
 from ortsel.workload_mapper import WorkloadMapper
-from spec.candidate import Candidate, CandidateSet
 from spec.canonical_json import Json
 from spec.decision import Decision, Source
 from spec.engine.statistics import Statistics
@@ -86,60 +83,6 @@ class Idle:
     turn: Turn
     reason_against_search: Callable[[], str]
     """Gives why there must be no search for this shape now; empty when there may be one."""
-
-
-@frozen
-class Question:
-    """What a call asks, and what its candidates rest on."""
-
-    problem: Problem
-    space: SearchSpace
-    resting: Resting
-    findings: OperatorFindings
-    hopeless: Mapping[str, str] = MappingProxyType({})
-    """Why candidates get no turn in this search, by name, after a short look at them."""
-    turns: int | None = None
-    """For how many candidates the search has time; None where nobody knows."""
-    looked: bool = False
-    """Whether a short look has put the candidates in their order."""
-
-    @property
-    def candidates(self) -> CandidateSet:
-        """The candidates in the order of their turns, the reference first."""
-        return CandidateSet(
-            Candidate(plan.name, ineligible=self.hopeless.get(plan.name, ""))
-            for plan in self.space.plans
-        )
-
-    def shortlisted(self, screened: Screened) -> "Question":
-        """Return the question with its candidates in the order that a short look suggests."""
-        plans = {plan.name: plan for plan in self.space.plans}
-        names = tuple(plans)
-        found = shortlist(
-            names,
-            {names[index] for index in looked_at_shortly(self.space.plans)},
-            screened.ratios,
-            screened.failures,
-        )
-        return evolve(
-            self,
-            space=evolve(self.space, plans=tuple(plans[one.name] for one in found)),
-            hopeless={one.name: one.ineligible for one in found if one.ineligible},
-            looked=True,
-        )
-
-    def affordable(self, turns: int | None) -> "Question":
-        """Return the question for a search with time for so many turns; None where nobody knows.
-
-        Where that is fewer than there are candidates, and none was looked at, those come first
-        that need no variant built: it takes seconds that the search does not have.
-        """
-        plans = self.space.plans
-        if turns is None or turns >= len(plans) - 1 - len(self.hopeless):
-            return self
-        if not self.looked:
-            plans = (plans[0], *sorted(plans[1:], key=lambda plan: bool(plan.variant)))
-        return evolve(self, space=evolve(self.space, plans=plans), turns=turns)
 
 
 @frozen

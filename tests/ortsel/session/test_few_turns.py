@@ -9,8 +9,8 @@ from ortsel.decision_words import with_few_turns
 from ortsel.operator_scope.findings import OperatorFindings
 from ortsel.operator_scope.resting import NOTHING
 from ortsel.plan import Plan
+from ortsel.question import Question
 from ortsel.selector import Selector
-from ortsel.session_tuner import Question
 from ortsel.store.memory_store import MemoryStore
 from ortsel.trial.rig import Verified
 from spec.candidate import Candidate
