@@ -10,10 +10,8 @@ import argparse
 import json
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from attrs import define
 from benchmarks.attention.models import CACHE, CHAIN, FLAT_KEYS, KEYS_WITH_HEADS, write_model
 from benchmarks.attention.reading import reading_us
 from benchmarks.attention.side import IN_PLACE, PLAIN, TUNED
+from benchmarks.measuring.side_process import SideProcess
 from ortsel.graph_variants import VariantRefusedError, build_variant
 
 TARGETS = {
@@ -45,8 +44,6 @@ VARIANTS = ("onnx-attention", "prescaled-query", "math", "flash-decode", "memory
 PREFILL_VARIANTS = ("multi-head-attention", "memory-efficient")
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 BLOCK_NS, BLOCKS, QUICK_BLOCKS = 100_000_000, 15, 3
-REST_S = 0.05
-"""Until the threads of the side that was timed have stopped spinning."""
 PREFILL, QUICK_PREFILL = 4096, 1024
 BYTES_OF_SCORE = 4
 HEADS = 8
@@ -54,54 +51,25 @@ HEADS = 8
 
 @define
 class Side:
-    """A process that runs one model in one way."""
+    """A process, and what of it the table has."""
 
-    name: str
-    process: "subprocess.Popen[str]"
+    process: SideProcess
     chosen: str
     outputs: Path
-    calls: int = 1
     peak_bytes: int = 0
 
     @classmethod
     def open(cls, name: str, way: str, kind: str, model: Path, tokens: int, keys: int) -> "Side":
         """Start it and wait for its first outputs."""
-        command = [sys.executable, "-m", "benchmarks.attention.side"]
-        process = subprocess.Popen(
-            [*command, way, kind, str(model), str(tokens), str(keys)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        side = cls(name, process, "", Path(f"{model}.{way}.npy"))
-        side.chosen = str(side.read().get("chosen", ""))
-        return side
-
-    def read(self) -> dict[str, Any]:
-        """Return the next answer. Raises `RuntimeError` where the process ended instead."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            reason = f"{self.name} ended with status {self.process.wait()}"
-            raise RuntimeError(reason)
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        arguments = [way, kind, str(model), str(tokens), str(keys)]
+        process = SideProcess.open(name, "benchmarks.attention.side", arguments)
+        return cls(process, str(process.said.get("chosen", "")), Path(f"{model}.{way}.npy"))
 
     def median_ns(self) -> float:
         """Time a block of calls."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{self.calls}\n")
-        self.process.stdin.flush()
-        answer = self.read()
-        self.peak_bytes = answer["peak_bytes"]
-        time.sleep(REST_S)
-        return float(statistics.median(answer["times_ns"]))
-
-    def close(self) -> None:
-        """End the process."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        median_ns = self.process.median_ns()
+        self.peak_bytes = self.process.said["peak_bytes"]
+        return median_ns
 
 
 def compared(
@@ -118,14 +86,14 @@ def compared(
             got = np.load(side.outputs)
             if not np.allclose(got, expected, RELATIVE, ABSOLUTE):
                 found[name] = {"differs_by": float(np.abs(got - expected).max())}
-                sides.pop(name).close()
+                sides.pop(name).process.close()
         for side in sides.values():
-            side.calls = max(1, min(200, round(BLOCK_NS / side.median_ns())))
+            side.process.calls = max(1, min(200, round(BLOCK_NS / side.median_ns())))
         times: dict[str, list[float]] = {name: [] for name in sides}
         for block in range(blocks):
             order = list(sides.values())
             for side in order if block % 2 else reversed(order):
-                times[side.name].append(side.median_ns())
+                times[side.process.name].append(side.median_ns())
         for name, side in sides.items():
             ratios = [a / b for a, b in zip(times[PLAIN], times[name], strict=True)]
             found[name] = {
@@ -136,7 +104,7 @@ def compared(
             }
     finally:
         for side in sides.values():
-            side.close()
+            side.process.close()
     return found
 
 

@@ -13,28 +13,25 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import onnxruntime
-from attrs import asdict, define, frozen
+from attrs import asdict, frozen
 
 from benchmarks.lossy.side import INT8, PLAIN, TUNED
-from benchmarks.measuring.cases import ROOT, ZOO, Case, zoo_cases
+from benchmarks.measuring.cases import ZOO, Case, zoo_cases
+from benchmarks.measuring.side_process import SideProcess
 
 TARGET_SPEEDUP: Final = 1.7
 TARGET_COSINE: Final = 0.99
 MODEL: Final = "paraphrase-MiniLM-L3"
 BLOCK_NS, BLOCKS, QUICK_BLOCKS = 100_000_000, 21, 5
 MOST_CALLS: Final = 400
-REST_S: Final = 0.05
-"""Until the threads of the side that was timed have stopped spinning."""
 OTHER_FEEDS: Final = 8
 BUDGET_S, QUICK_BUDGET_S = 60.0, 12.0
 
@@ -58,55 +55,6 @@ class Row:
     def meets_target(self) -> bool:
         """Whether it is as fast and as near as it should be, on the feed that was tuned on."""
         return self.speedup >= TARGET_SPEEDUP and self.cosine >= TARGET_COSINE
-
-
-@define
-class Side:
-    """A process that runs one model in one way."""
-
-    process: "subprocess.Popen[str]"
-    chosen: dict[str, Any]
-    calls: int = 1
-
-    @classmethod
-    def open(cls, way: str, case: Case, folder: Path, budget_s: float) -> "Side":
-        """Start it and wait for its outputs."""
-        command = [sys.executable, "-m", "benchmarks.lossy.side", way, os.fspath(case.path)]
-        process = subprocess.Popen(
-            [*command, str(folder), str(TARGET_COSINE), str(budget_s)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            text=True,
-        )
-        side = cls(process, {})
-        side.chosen = side.read()
-        return side
-
-    def read(self) -> dict[str, Any]:
-        """Return the next answer. Raises `RuntimeError` where the process ended instead."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            message = f"it ended with status {self.process.wait()}"
-            raise RuntimeError(message)
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def median_ns(self) -> float:
-        """Time a block of calls."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{self.calls}\n")
-        self.process.stdin.flush()
-        median = float(statistics.median(self.read()["times_ns"]))
-        time.sleep(REST_S)
-        return median
-
-    def close(self) -> None:
-        """End the process."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def least_cosine(plain: Path, other: Path) -> float:
@@ -138,11 +86,14 @@ def measured(case: Case, folder: Path, *, blocks: int, budget_s: float) -> list[
     ]
     for number, feed in enumerate(feeds):
         np.savez(folder / f"feed-{number}.npz", **feed)
-    sides: dict[str, Side] = {}
+    sides: dict[str, SideProcess] = {}
+    chosen_by: dict[str, dict[str, Any]] = {}
     try:
         # One after the other: a search is disturbed by whoever else computes.
         for way in (INT8, TUNED, PLAIN):
-            sides[way] = Side.open(way, case, folder, budget_s)
+            arguments = [way, os.fspath(case.path), str(folder), str(TARGET_COSINE), str(budget_s)]
+            sides[way] = SideProcess.open(way, "benchmarks.lossy.side", arguments)
+            chosen_by[way] = sides[way].said
         for side in sides.values():
             side.calls = max(1, min(MOST_CALLS, round(BLOCK_NS / side.median_ns())))
         times: dict[str, list[float]] = {way: [] for way in sides}
@@ -160,7 +111,7 @@ def measured(case: Case, folder: Path, *, blocks: int, budget_s: float) -> list[
             least_cosine(folder / f"{PLAIN}-{number}.npz", folder / f"{way}-{number}.npz")
             for number in range(len(feeds))
         ]
-        chosen = sides[way].chosen
+        chosen = chosen_by[way]
         print(chosen["explained"], file=sys.stderr, flush=True)
         plain_us = statistics.median(times[PLAIN]) / 1000
         speedup = statistics.median(ratios)
