@@ -16,7 +16,6 @@ from attrs import evolve
 
 import ortsel
 from ortsel.background import IDLE_WORK
-from ortsel.background.snapshots import SNAPSHOTS
 from ortsel.environment import read_environment
 from ortsel.progress import Progress, Stage
 from ortsel.selectors import forget_all, searching
@@ -83,7 +82,7 @@ def test_it_is_the_default() -> None:
 
 
 def test_no_request_waits_for_a_search_and_the_winner_serves_from_the_next_call_on(
-    model: Path,
+    model: Path, newly_held_bytes: Callable[[], int]
 ) -> None:
     searching_now, go_on = threading.Event(), threading.Event()
     threads: set[str] = set()
@@ -117,18 +116,20 @@ def test_no_request_waits_for_a_search_and_the_winner_serves_from_the_next_call_
         served = session.run(None, wasteful_feed(seed))[0]
         np.testing.assert_allclose(served, expected(model, seed), rtol=1e-5, atol=1e-6)
     assert eventually(lambda: not IDLE_WORK.is_busy()), "a served call is looked at once more"
-    assert SNAPSHOTS.held_bytes() == 0
+    assert newly_held_bytes() == 0
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("ortsel")]
 
 
-def test_a_shape_that_is_called_once_is_not_tuned_and_says_so(model: Path) -> None:
+def test_a_shape_that_is_called_once_is_not_tuned_and_says_so(
+    model: Path, newly_held_bytes: Callable[[], int]
+) -> None:
     session = open_session(model, background())
     session.run(None, wasteful_feed())
     assert eventually(lambda: not IDLE_WORK.is_busy())
     assert session.statistics().explorations == 0
     assert "min_uses" in str(row(session)["reason"])
-    assert SNAPSHOTS.held_bytes() == 0
+    assert newly_held_bytes() == 0
     session.run(None, wasteful_feed())
     assert eventually(lambda: session.statistics().explorations == 1)
 
@@ -197,7 +198,7 @@ def test_the_callers_arrays_may_change_as_soon_as_the_call_returns(model: Path) 
 
 
 def test_a_session_dies_with_its_last_reference_while_its_search_is_under_way(
-    model: Path,
+    model: Path, newly_held_bytes: Callable[[], int]
 ) -> None:
     searching_now, go_on = threading.Event(), threading.Event()
 
@@ -220,7 +221,7 @@ def test_a_session_dies_with_its_last_reference_while_its_search_is_under_way(
     assert eventually(lambda: not IDLE_WORK.is_busy())
     assert searching().acquire(blocking=False)
     searching().release()
-    assert SNAPSHOTS.held_bytes() == 0
+    assert newly_held_bytes() == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "nice"), reason="this system has no nice")

@@ -17,7 +17,7 @@ import pytest
 
 import ortsel
 from ortsel.background import IDLE_WORK, REQUESTS, IdleWork, Requests, Turn
-from ortsel.background.snapshots import SNAPSHOTS
+from ortsel.background.snapshots import Snapshots
 from ortsel.choice import Choices, reference_for_ever
 from tests.ortsel.session.session_models import wasteful, wasteful_feed, wasteful_for_any_rows
 
@@ -207,15 +207,15 @@ class Slow(dict[str, np.ndarray[Any, np.dtype[Any]]]):
 
 
 def test_no_request_waits_for_another_ones_copy_whose_room_is_taken() -> None:
-    held = SNAPSHOTS.held_bytes()
+    snapshots = Snapshots()  # those of the process change as sessions of other tests are collected
     taken: list[Any] = []
-    thread = threading.Thread(target=lambda: taken.append(SNAPSHOTS.take(Slow(rows(2)), 2**20)))
+    thread = threading.Thread(target=lambda: taken.append(snapshots.take(Slow(rows(2)), 2**20)))
     thread.start()
     try:
         assert Slow.copying.wait(WAIT_S)
-        assert SNAPSHOTS.held_bytes() == held + 2 * 640
+        assert snapshots.held_bytes() == 2 * 640
         others: list[Any] = []
-        other = threading.Thread(target=lambda: others.append(SNAPSHOTS.take(rows(1), 2**20)))
+        other = threading.Thread(target=lambda: others.append(snapshots.take(rows(1), 2**20)))
         other.start()
         other.join(WAIT_S / 10)
         assert [list(one.feed) for one in others] == [["x"]]
@@ -250,8 +250,8 @@ def test_a_first_call_that_is_interrupted_does_not_keep_its_shape_from_being_dec
 class Deployed(ortsel.InferenceSession):
     """A session whose model is taken away as soon as it is loaded."""
 
-    def _bind_session(self, sess: Any) -> None:
-        super()._bind_session(sess)
+    def _create_inference_session(self, *arguments: Any) -> None:
+        super()._create_inference_session(*arguments)
         assert self._model_path is not None
         os.unlink(self._model_path)
 

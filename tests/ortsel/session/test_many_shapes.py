@@ -15,7 +15,6 @@ from onnx import TensorProto, helper
 
 import ortsel
 from ortsel.background import IDLE_WORK
-from ortsel.background.snapshots import SNAPSHOTS
 from ortsel.selectors import forget_all
 from ortsel.shape_buckets import AxisBuckets, as_buckets
 from ortsel.workload import UntunableFeedError
@@ -260,11 +259,12 @@ def test_of_more_shapes_than_may_be_tuned_the_most_used_is(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("bound", [False, True])
-def test_shapes_without_end_take_no_memory_without_end(tmp_path: Path, bound: bool) -> None:
+def test_shapes_without_end_take_no_memory_without_end(
+    tmp_path: Path, bound: bool, newly_held_bytes: Callable[[], int]
+) -> None:
     path, most = wasteful_for_any_rows(tmp_path / "model.onnx"), 8
     config = ortsel.SelectionConfig(store=None, max_shapes=most, idle_s=600)
     session = ortsel.InferenceSession(path, unoptimized(), selection=config)
-    before = SNAPSHOTS.held_bytes()
     for rows in range(1, 6 * most):
         values = np.ones((rows, WIDTH), np.float32)
         if bound:
@@ -274,7 +274,7 @@ def test_shapes_without_end_take_no_memory_without_end(tmp_path: Path, bound: bo
             session.run_with_iobinding(binding)
         else:
             session.run(None, {"x": values})
-    held = SNAPSHOTS.held_bytes() - before
+    held = newly_held_bytes()
     largest = 6 * most * WIDTH * np.dtype(np.float32).itemsize
     assert 0 < held <= most * largest
     assert held < sum(range(1, 6 * most)) * WIDTH * 4, "pointless unless most copies are gone"

@@ -14,7 +14,6 @@ from attrs import evolve
 import ortsel
 from ortsel import telemetry
 from ortsel.background import IDLE_WORK
-from ortsel.background.snapshots import SNAPSHOTS
 from ortsel.selectors import forget_all
 from tests.ortsel.session.session_models import (
     files,
@@ -101,14 +100,16 @@ def spoil(session: ortsel.InferenceSession, first_wrong: int) -> None:
     choice.run = stub.run
 
 
-def test_results_that_are_right_are_found_equal_and_the_plan_stays(model: Path) -> None:
+def test_results_that_are_right_are_found_equal_and_the_plan_stays(
+    model: Path, newly_held_bytes: Callable[[], int]
+) -> None:
     session = tuned(model)
     assert plan(session) == "folding"
     served(session, 8)
     checks = session.explain().checks
     assert (checks.equal, checks.different, checks.skipped) == (3, 0, 0), "calls 1, 3 and 7"
     assert plan(session) == "folding"
-    assert SNAPSHOTS.held_bytes() == 0
+    assert newly_held_bytes() == 0
     assert "3 equal" in str(session.explain())
 
 
